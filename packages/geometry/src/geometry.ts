@@ -1,0 +1,201 @@
+// From a block size to every shift and mask, and the mappings that use them: block to segment and byte, heap block to
+// visibility map and free space map, transaction to commit log. Only shifts, masks, additions and subtractions.
+//
+// Two divisors are no power of two: heap blocks a visibility map page, 2^(b+2) - 96, and slots a free space map page,
+// 2^(b-1) - 27, for a block of 2^b bytes. With D = 2^k - c and x = q * 2^k + r, x is also q * D + (q * c + r): so each
+// round takes q = x >>> k out of x, adds it to the quotient, and leaves the smaller q * c + r; c = 96 and 27 are sums
+// of two and four shifts.
+import type { BlockNumber, Xid } from '@blockwright/base';
+import { BLOCK_SIZES, type BlockSize, parseBlockSize } from './block-size.ts';
+import { type GeometryConstants, geometryConstants } from './constants.cold.ts';
+
+/** Where a page of the free space map stands in its tree. PostgreSQL: `FSMAddress`, freespace.c. */
+export interface FsmAddress {
+  /** 0 for leaf pages. */
+  readonly level: number;
+  /** Number of the page within its level. */
+  readonly logicalPage: number;
+}
+
+/** All that follows from a block size. One frozen instance a size: two sizes can live in one process. */
+export class BlockGeometry {
+  /** Bytes of a block. PostgreSQL: `BLCKSZ`. */
+  readonly size: BlockSize;
+  /** log2 of {@link size}. */
+  readonly shift: number;
+  /** `size - 1`. */
+  readonly mask: number;
+  /** log2 of the blocks a segment file has by default. */
+  readonly segmentShift: number;
+  /** Blocks a segment file has by default, less one. */
+  readonly segmentMask: number;
+  /** The most line pointers a page has room for. PostgreSQL: `MaxOffsetNumber`. */
+  readonly maxOffsetNumber: number;
+  /** The largest heap tuple, header included, in bytes. PostgreSQL: `MaxHeapTupleSize`. */
+  readonly maxHeapTupleSize: number;
+  /** The most heap tuples a page can hold. PostgreSQL: `MaxHeapTuplesPerPage`. */
+  readonly maxHeapTuplesPerPage: number;
+  /** Heap blocks whose bits one visibility map page holds. PostgreSQL: `HEAPBLOCKS_PER_PAGE`, visibilitymap.c. */
+  readonly heapBlocksPerVmPage: number;
+  /** Slots of a leaf page of the free space map. PostgreSQL: `SlotsPerFSMPage`, fsm_internals.h. */
+  readonly slotsPerFsmPage: number;
+  /** Levels of the free space map. PostgreSQL: `FSM_TREE_DEPTH`. */
+  readonly fsmTreeDepth: number;
+  /** Every constant of this block size, by PostgreSQL's name. */
+  readonly constants: GeometryConstants;
+  private readonly vmShift: number;
+  private readonly vmMask: number;
+  private readonly fsmShift: number;
+  private readonly fsmMask: number;
+  private readonly clogShift: number;
+  private readonly clogMask: number;
+
+  private constructor(size: BlockSize) {
+    const constants = Object.freeze(geometryConstants(size));
+    this.size = size;
+    this.shift = 31 - Math.clz32(size);
+    this.mask = size - 1;
+    this.segmentShift = 30 - this.shift;
+    this.segmentMask = constants.RELSEG_SIZE - 1;
+    this.maxOffsetNumber = constants.MaxOffsetNumber;
+    this.maxHeapTupleSize = constants.MaxHeapTupleSize;
+    this.maxHeapTuplesPerPage = constants.MaxHeapTuplesPerPage;
+    this.heapBlocksPerVmPage = constants.HEAPBLOCKS_PER_PAGE;
+    this.slotsPerFsmPage = constants.SlotsPerFSMPage;
+    this.fsmTreeDepth = constants.FSM_TREE_DEPTH;
+    this.constants = constants;
+    this.vmShift = this.shift + 2;
+    this.vmMask = (1 << this.vmShift) - 1;
+    this.fsmShift = this.shift - 1;
+    this.fsmMask = (1 << this.fsmShift) - 1;
+    this.clogShift = this.shift + 2;
+    this.clogMask = (1 << this.clogShift) - 1;
+    Object.freeze(this);
+  }
+
+  /**
+   * The geometry of a block size: bytes, or text such as `8kB`.
+   * @throws RangeError that lists the six sizes when it is none of them.
+   */
+  static of(size: BlockSize | `${number}kB` | (string & {}) | number): BlockGeometry {
+    const bytes = parseBlockSize(size);
+    return INSTANCES[BLOCK_SIZES.indexOf(bytes)] as BlockGeometry;
+  }
+
+  /** @internal */
+  static make(size: BlockSize): BlockGeometry {
+    return new BlockGeometry(size);
+  }
+
+  /** Number of the segment file that holds `block`, at the default segment size. PostgreSQL: `_mdfd_getseg`, md.c. */
+  segmentOf(block: BlockNumber): number {
+    return block >>> this.segmentShift;
+  }
+
+  /** Byte at which `block` starts in its segment file, below 2^30. */
+  byteInSegment(block: BlockNumber): number {
+    return (block & this.segmentMask) << this.shift;
+  }
+
+  /** The block that starts at `byte` of segment `segment`: the inverse of {@link segmentOf} and {@link byteInSegment}. */
+  blockOfSegment(segment: number, byte: number): BlockNumber {
+    return ((segment << this.segmentShift) | (byte >>> this.shift)) >>> 0;
+  }
+
+  /** Page of the visibility map that holds the bits of heap block `block`. PostgreSQL: `HEAPBLK_TO_MAPBLOCK`. */
+  vmBlockOf(block: BlockNumber): BlockNumber {
+    const shift = this.vmShift;
+    const mask = this.vmMask;
+    let quotient = 0;
+    let rest = block >>> 0;
+    for (let q = rest >>> shift; q !== 0; q = rest >>> shift) {
+      quotient += q;
+      rest = (q << 6) + (q << 5) + (rest & mask);
+    }
+    return rest >= this.heapBlocksPerVmPage ? quotient + 1 : quotient;
+  }
+
+  /** First heap block whose bits are on page `vmBlock` of the visibility map. */
+  firstHeapBlockOf(vmBlock: BlockNumber): BlockNumber {
+    return ((vmBlock << this.vmShift) - ((vmBlock << 6) + (vmBlock << 5))) >>> 0;
+  }
+
+  /** Byte within the map area (after the page header) that holds the bits of `block`. PostgreSQL: `HEAPBLK_TO_MAPBYTE`. */
+  vmByteOf(block: BlockNumber): number {
+    return (block - this.firstHeapBlockOf(this.vmBlockOf(block))) >>> 2;
+  }
+
+  /** Shift of the two bits of `block` within their byte: 0, 2, 4 or 6. PostgreSQL: `HEAPBLK_TO_OFFSET`. */
+  vmShiftOf(block: BlockNumber): number {
+    return (block & 3) << 1; // heap blocks a map page are a multiple of 4
+  }
+
+  /** The heap block whose bits stand at (map page, byte of the map area, shift): the inverse of the three above. */
+  heapBlockOfVm(vmBlock: BlockNumber, byte: number, shift: number): BlockNumber {
+    return (this.firstHeapBlockOf(vmBlock) + (byte << 2) + (shift >>> 1)) >>> 0;
+  }
+
+  /** Logical leaf page of the free space map that holds the slot of heap block `block`. PostgreSQL: `fsm_get_location`. */
+  fsmLeafOf(block: BlockNumber): number {
+    const shift = this.fsmShift;
+    const mask = this.fsmMask;
+    let quotient = 0;
+    let rest = block >>> 0;
+    for (let q = rest >>> shift; q !== 0; q = rest >>> shift) {
+      quotient += q;
+      rest = (q << 4) + (q << 3) + (q << 1) + q + (rest & mask);
+    }
+    return rest >= this.slotsPerFsmPage ? quotient + 1 : quotient;
+  }
+
+  /** Slot of heap block `block` within its leaf page. PostgreSQL: `fsm_get_location`. */
+  fsmSlotOf(block: BlockNumber): number {
+    return (block >>> 0) - this.timesSlots(this.fsmLeafOf(block));
+  }
+
+  /** The heap block of a slot of a leaf page: the inverse of {@link fsmLeafOf} and {@link fsmSlotOf}. PostgreSQL: `fsm_get_heap_blk`. */
+  heapBlockOfFsm(leafPage: number, slot: number): BlockNumber {
+    return (this.timesSlots(leafPage) + slot) >>> 0;
+  }
+
+  /**
+   * Block of the free space map's fork in which a page of its tree is stored: pages are laid down depth first, each
+   * before the first of its children. PostgreSQL: `fsm_logical_to_physical`.
+   */
+  fsmPhysicalOf(level: number, logicalPage: number): BlockNumber {
+    let leaf = logicalPage;
+    for (let i = 0; i < level; i++) leaf = this.timesSlots(leaf);
+    let pages = 0;
+    for (let i = 0; i < this.fsmTreeDepth; i++) {
+      pages += leaf + 1;
+      leaf = this.fsmLeafOf(leaf);
+    }
+    return (pages - level - 1) >>> 0;
+  }
+
+  private timesSlots(n: number): number {
+    return ((n << this.fsmShift) - ((n << 4) + (n << 3) + (n << 1) + n)) >>> 0;
+  }
+
+  /** Page of the commit log that holds the status of `xid`. PostgreSQL: `TransactionIdToPage`, clog.c. */
+  clogPageOf(xid: Xid): number {
+    return xid >>> this.clogShift;
+  }
+
+  /** Byte within that page. PostgreSQL: `TransactionIdToByte`. */
+  clogByteOf(xid: Xid): number {
+    return (xid & this.clogMask) >>> 2;
+  }
+
+  /** Shift of the two status bits within that byte. PostgreSQL: `TransactionIdToBIndex` times `CLOG_BITS_PER_XACT`. */
+  clogShiftOf(xid: Xid): number {
+    return (xid & 3) << 1;
+  }
+
+  /** The xid whose status stands at (page, byte, shift) of the commit log: the inverse of the three above. */
+  xidOfClog(page: number, byte: number, shift: number): Xid {
+    return ((page << this.clogShift) | (byte << 2) | (shift >>> 1)) >>> 0;
+  }
+}
+
+const INSTANCES: readonly BlockGeometry[] = BLOCK_SIZES.map((size) => BlockGeometry.make(size));

@@ -1,0 +1,6 @@
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
+
+const config: ViteUserConfig = defineConfig({
+  test: { projects: ['packages/*', 'tools/*', 'benchmarks/*', 'tests/*'] },
+});
+export default config;
