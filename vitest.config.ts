@@ -1,6 +1,9 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 const config: ViteUserConfig = defineConfig({
-  test: { projects: ['packages/*', 'tools/*', 'benchmarks/*', 'tests/*'] },
+  test: {
+    projects: ['packages/*', 'tools/*', 'benchmarks/*', 'tests/*'],
+    maxWorkers: '100%',
+  },
 });
 export default config;
