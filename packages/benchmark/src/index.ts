@@ -1,1 +1,49 @@
-export {};
+export { aimAtLeast, aimAtMost, aimText } from './aims.ts';
+export { type BenchmarkDefinition, type BenchmarkOutcome, defineBenchmark } from './define.ts';
+export { describeMachine, type MachineDescription, machineText } from './machine.ts';
+export {
+  type BenchmarkOption,
+  type BooleanOption,
+  type ListOption,
+  type NumberOption,
+  type OptionValue,
+  type OptionValues,
+  optionFlag,
+  type ResolvedOptions,
+  resolveOptions,
+  type StringOption,
+} from './options.ts';
+export {
+  type Aim,
+  type Benchmark,
+  type BenchmarkContext,
+  type BenchmarkReport,
+  type Cell,
+  type CellValue,
+  type ReportColumn,
+  reportJson,
+  reportTable,
+  significant,
+  WrongAnswerError,
+} from './report.ts';
+export {
+  cellOf,
+  expectAnswer,
+  LEAST_ROUNDS,
+  type Measured,
+  measureRounds,
+  type RoundOptions,
+  seededRandom,
+  shuffle,
+  type Variant,
+} from './rounds.ts';
+export {
+  type Comparison,
+  compareRounds,
+  comparisonText,
+  type MedianInterval,
+  medianInterval,
+  type Quartiles,
+  quartiles,
+  quartilesOverlap,
+} from './statistics.ts';
