@@ -48,7 +48,7 @@ export function blockNumber(value: number): BlockNumber {
  * @throws RangeError when it is not.
  */
 export function offsetNumber(value: number): OffsetNumber {
-  if (!Number.isInteger(value) || value < 1 || value > 8192) {
+  if (!Number.isInteger(value) || value < 1 || value > 0x2000) {
     throw new RangeError(`offset number ${String(value)} is not an integer from 1 to 8192`);
   }
   return value;
