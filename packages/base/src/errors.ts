@@ -22,6 +22,7 @@ export type StorageErrorCode =
   | '42704' // undefined object
   | '42P01' // undefined table
   | '42P07' // duplicate table
+  | '53000' // insufficient resources
   | '53100' // disk full
   | '53200' // out of memory
   | '53400' // configuration limit exceeded
