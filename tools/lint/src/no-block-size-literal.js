@@ -29,8 +29,9 @@ function derived(size) {
 
 /** Each suspicious number with what it is at which size, for the message. */
 export const BLOCK_SIZE_LITERALS = new Map();
-for (const size of BLOCK_SIZES)
-  for (const [name, value] of Object.entries(derived(size)))
+const tables = BLOCK_SIZES.map((size) => [size, derived(size)]);
+for (const name of Object.keys(derived(1024)))
+  for (const [size, { [name]: value }] of tables)
     if (value >= SMALLEST && !INNOCENT.has(value) && !BLOCK_SIZE_LITERALS.has(value))
       BLOCK_SIZE_LITERALS.set(value, `${name} at ${size >> 10} kB`);
 
