@@ -1,0 +1,111 @@
+// The data checksum of a page: PostgreSQL's variant of FNV-1a over 32 lanes, folded to 16 bits with the block number.
+//
+// Word i of the page goes to lane i & 31. A lane starts at its own constant; a word w makes x = lane ^ w, and then
+// lane = x * 16777619 ^ (x >>> 17). Two rounds of zero words mix the last ones in. The lanes' exclusive or, and the
+// block number, is taken modulo 65535 and one added: so 0 means that there is no checksum. pd_checksum itself is read
+// as 0. PostgreSQL: checksum_impl.h.
+import { type BlockNumber, INVALID_BLOCK_NUMBER } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { pageIsNew, pageStoreChecksum, pageStoredChecksum } from './header.ts';
+import type { PageMemory } from './memory.ts';
+
+const PRIME = 16777619;
+const LANES = 32;
+/** All but pd_checksum of the 32-bit word that holds it and pd_flags. */
+const BESIDE_CHECKSUM = 0xffff_0000;
+
+/** Where the lanes start. PostgreSQL: `checksumBaseOffsets`. */
+// biome-ignore format: four rows of eight
+const LANE_STARTS: Int32Array = Int32Array.of(
+  0x5b1f36e9, 0xb8525960, 0x02ab50aa, 0x1de66d2a, 0x79ff467a, 0x9bb9f8a3, 0x217e7cd2, 0x83e13d2c,
+  0xf8d4474f, 0xe39eb970, 0x42c6ae16, 0x993216fa, 0x7b093b5d, 0x98daff3c, 0xf718902a, 0x0b1c9cdb,
+  0xe58f764b, 0x187636bc, 0x5d7b3bb1, 0xe73de7de, 0x92bec979, 0xcca6c0b2, 0x304a0979, 0x85aa43d4,
+  0x783125bb, 0x6ca8eaa2, 0xe407eac6, 0x4b5cfc3e, 0x9fbf8c76, 0x15ca20be, 0xf2ca9fd3, 0x959bd756,
+);
+
+/**
+ * The part of a page's checksum that does not depend on its block number, uint32. Four lanes at a time stay in
+ * registers: eight passes over a page in the first-level cache are twice as fast as one with all lanes in memory.
+ * PostgreSQL: `pg_checksum_block`.
+ */
+export function pageHash(m: PageMemory, base: number, g: BlockGeometry): number {
+  const words = m.u32;
+  const start = base >>> 2;
+  const end = (base + g.size) >>> 2;
+  let fold = 0;
+  let mask = BESIDE_CHECKSUM;
+  for (let lane = 0; lane < LANES; lane += 4) {
+    let i = start + lane;
+    let x = (LANE_STARTS[lane] as number) ^ (words[i] as number);
+    let a = Math.imul(x, PRIME) ^ (x >>> 17);
+    x = (LANE_STARTS[lane + 1] as number) ^ (words[i + 1] as number);
+    let b = Math.imul(x, PRIME) ^ (x >>> 17);
+    x = (LANE_STARTS[lane + 2] as number) ^ ((words[i + 2] as number) & mask);
+    let c = Math.imul(x, PRIME) ^ (x >>> 17);
+    x = (LANE_STARTS[lane + 3] as number) ^ (words[i + 3] as number);
+    let d = Math.imul(x, PRIME) ^ (x >>> 17);
+    for (i += LANES; i < end; i += LANES) {
+      x = a ^ (words[i] as number);
+      a = Math.imul(x, PRIME) ^ (x >>> 17);
+      x = b ^ (words[i + 1] as number);
+      b = Math.imul(x, PRIME) ^ (x >>> 17);
+      x = c ^ (words[i + 2] as number);
+      c = Math.imul(x, PRIME) ^ (x >>> 17);
+      x = d ^ (words[i + 3] as number);
+      d = Math.imul(x, PRIME) ^ (x >>> 17);
+    }
+    for (let round = 0; round < 2; round++) {
+      a = Math.imul(a, PRIME) ^ (a >>> 17);
+      b = Math.imul(b, PRIME) ^ (b >>> 17);
+      c = Math.imul(c, PRIME) ^ (c >>> 17);
+      d = Math.imul(d, PRIME) ^ (d >>> 17);
+    }
+    fold ^= a ^ b ^ c ^ d;
+    mask = 0xffff_ffff;
+  }
+  return fold >>> 0;
+}
+
+/** The checksum, 1 to 65535, of a page with this {@link pageHash} as block `block` of its fork. */
+export function checksumOfHash(hash: number, block: BlockNumber): number {
+  const x = (hash ^ block) >>> 0;
+  // Modulo 65535 without dividing: 65536 is 1 modulo 65535, so the halves' sum has the same remainder.
+  let rest = (x & 0xffff) + (x >>> 16);
+  rest = (rest & 0xffff) + (rest >>> 16);
+  return (rest === 0xffff ? 0 : rest) + 1;
+}
+
+/**
+ * The checksum that the page should carry as block `block` of its fork (the block of the relation, not of the segment
+ * file): 1 to 65535. The stored one does not go into it. PostgreSQL: `pg_checksum_page`.
+ */
+export function pageChecksum(m: PageMemory, base: number, g: BlockGeometry, block: BlockNumber): number {
+  return checksumOfHash(pageHash(m, base, g), block);
+}
+
+/** Computes and stores the checksum, unless the page was never initialised. PostgreSQL: `PageSetChecksumInplace`. */
+export function pageSetChecksum(m: PageMemory, base: number, g: BlockGeometry, block: BlockNumber): void {
+  if (!pageIsNew(m, base)) pageStoreChecksum(m, base, pageChecksum(m, base, g, block));
+}
+
+/**
+ * The block nearest to `block`, of `count` blocks from 0, whose number the stored checksum fits, `block` itself
+ * excluded: where a page that was written to the wrong place belongs. One in 65535 wrong blocks fits by chance, so it
+ * is a hint. INVALID_BLOCK_NUMBER when none does.
+ */
+export function blockOfChecksum(
+  m: PageMemory,
+  base: number,
+  g: BlockGeometry,
+  block: BlockNumber,
+  count: number,
+): BlockNumber {
+  const hash = pageHash(m, base, g);
+  const stored = pageStoredChecksum(m, base);
+  const farthest = Math.max(block, count - 1 - block);
+  for (let distance = 1; distance <= farthest; distance++) {
+    if (distance <= block && checksumOfHash(hash, block - distance) === stored) return block - distance;
+    if (block + distance < count && checksumOfHash(hash, block + distance) === stored) return block + distance;
+  }
+  return INVALID_BLOCK_NUMBER;
+}
