@@ -1,1 +1,2 @@
-export {};
+export { changePage, withBlock } from './page-change.ts';
+export { Relation, type RelationOptions } from './relation.ts';

@@ -1,0 +1,73 @@
+// Reads the map for somebody who asks for one heap block after another: the map page stays pinned, and with it the
+// window of heap blocks whose bits it holds. Within the window a status costs one subtraction, one compare, one byte.
+import type { BlockNumber } from '@blockwright/base';
+import type { VisibilityMap } from './map.ts';
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Status after status of one map. It pins at most one page, until {@link close} or a block outside its window; while
+ * it does, the map cannot be cut below that page. PostgreSQL: the `vmbuffer` that callers of
+ * `visibilitymap_get_status` carry.
+ */
+export class VisibilityCursor implements Disposable {
+  private readonly map: VisibilityMap;
+  /** The window: heap blocks [first, first + length). Without a pinned page, length is 0 and no block is in it. */
+  private first: BlockNumber = 0;
+  private length = 0;
+  private bits: Uint8Array = NOTHING;
+  private at = 0;
+  private buffer = -1;
+  private closed = false;
+
+  /** @internal */
+  constructor(map: VisibilityMap) {
+    this.map = map;
+  }
+
+  /**
+   * The bits of heap block `b`: 0, or `VISIBILITYMAP_ALL_VISIBLE` and perhaps `VISIBILITYMAP_ALL_FROZEN`. 0 beyond the
+   * map's end, and where its page is damaged. PostgreSQL: `visibilitymap_get_status`.
+   */
+  status(b: BlockNumber): number {
+    // Below the window the difference wraps to a large number: one compare sees both sides.
+    const i = (b - this.first) >>> 0;
+    if (i >= this.length) return this.cross(b);
+    return (this.bits[this.at + (i >>> 2)] >>> ((i & 3) << 1)) & 3;
+  }
+
+  /** Gives the pinned page back. Closing twice is fine. */
+  close(): void {
+    this.leave();
+    this.closed = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Moves the window to the page that holds `b`, if the map has it. */
+  private cross(b: BlockNumber): number {
+    if (this.closed) throw new TypeError('the visibility cursor is closed');
+    this.leave();
+    const { pool, geometry } = this.map;
+    const mapBlock = geometry.vmBlockOf(b);
+    const id = this.map.pinForReading(mapBlock);
+    if (id < 0) return 0;
+    this.buffer = id;
+    this.bits = pool.memory(id).u8;
+    this.at = pool.base(id) + this.map.headerBytes;
+    this.first = geometry.firstHeapBlockOf(mapBlock);
+    this.length = geometry.heapBlocksPerVmPage;
+    return this.status(b);
+  }
+
+  private leave(): void {
+    const id = this.buffer;
+    if (id < 0) return;
+    this.buffer = -1;
+    this.length = 0;
+    this.bits = NOTHING;
+    this.map.pool.unpin(id);
+  }
+}
