@@ -15,24 +15,25 @@ export function isBlockSize(bytes: number): bytes is BlockSize {
 }
 
 /**
- * Reads a block size as people write it: `16384`, `16kB`, `16k`, `16 KB`.
+ * Reads a block size: bytes as a number or as digits, or kilobytes as `16kB` or `16k`.
  * @throws RangeError that lists the six sizes for anything else.
  */
 export function parseBlockSize(text: string | number): BlockSize {
   if (typeof text === 'number') {
     if (isBlockSize(text)) return text;
-  } else {
-    const match = /^\s*(\d{1,5})\s*([kK][iI]?[bB]?|[bB])?\s*$/.exec(text);
+  } else if (typeof text === 'string') {
+    const match = /^([1-9]\d{0,4})(kB|k)?$/.exec(text);
     if (match !== null) {
-      const kilo = match[2] !== undefined && match[2].toLowerCase() !== 'b';
-      const bytes = Number(match[1]) * (kilo ? 1024 : 1);
+      const bytes = match[2] === undefined ? Number(match[1]) : Number(match[1]) << 10;
       if (isBlockSize(bytes)) return bytes;
     }
   }
-  throw new RangeError(`"${String(text)}" is not a block size: it must be 1kB, 2kB, 4kB, 8kB, 16kB or 32kB`);
+  throw new RangeError(
+    `"${String(text)}" is not a block size: it must be ${BLOCK_SIZES.map(formatBlockSize).join(', ')} (${BLOCK_SIZES.join(', ')} bytes)`,
+  );
 }
 
-/** A block size as people read it: `8 kB`. */
+/** A block size as PostgreSQL prints it and {@link parseBlockSize} reads it: `8kB`. */
 export function formatBlockSize(size: BlockSize): string {
-  return `${size >>> 10} kB`;
+  return `${size >>> 10}kB`;
 }

@@ -9,14 +9,6 @@ import type { BlockNumber, Xid } from '@blockwright/base';
 import { BLOCK_SIZES, type BlockSize, parseBlockSize } from './block-size.ts';
 import { type GeometryConstants, geometryConstants } from './constants.cold.ts';
 
-/** Where a page of the free space map stands in its tree. PostgreSQL: `FSMAddress`, freespace.c. */
-export interface FsmAddress {
-  /** 0 for leaf pages. */
-  readonly level: number;
-  /** Number of the page within its level. */
-  readonly logicalPage: number;
-}
-
 /** All that follows from a block size. One frozen instance a size: two sizes can live in one process. */
 export class BlockGeometry {
   /** Bytes of a block. PostgreSQL: `BLCKSZ`. */
@@ -73,18 +65,15 @@ export class BlockGeometry {
     Object.freeze(this);
   }
 
+  /** Where {@link of} finds them. */
+  private static readonly instances: readonly BlockGeometry[] = BLOCK_SIZES.map((size) => new BlockGeometry(size));
+
   /**
-   * The geometry of a block size: bytes, or text such as `8kB`.
+   * The geometry of a block size, in bytes or as text: `8192`, `'8kB'`, `'8k'`. The same instance each time.
    * @throws RangeError that lists the six sizes when it is none of them.
    */
-  static of(size: BlockSize | `${number}kB` | (string & {}) | number): BlockGeometry {
-    const bytes = parseBlockSize(size);
-    return INSTANCES[BLOCK_SIZES.indexOf(bytes)] as BlockGeometry;
-  }
-
-  /** @internal */
-  static make(size: BlockSize): BlockGeometry {
-    return new BlockGeometry(size);
+  static of(size: BlockSize | `${number}kB` | `${number}k` | (string & {}) | number): BlockGeometry {
+    return BlockGeometry.instances[BLOCK_SIZES.indexOf(parseBlockSize(size))] as BlockGeometry;
   }
 
   /** Number of the segment file that holds `block`, at the default segment size. PostgreSQL: `_mdfd_getseg`, md.c. */
@@ -160,7 +149,10 @@ export class BlockGeometry {
 
   /**
    * Block of the free space map's fork in which a page of its tree is stored: pages are laid down depth first, each
-   * before the first of its children. PostgreSQL: `fsm_logical_to_physical`.
+   * before the first of its children. The parent of page `n` of a level, and its slot there, are those that
+   * {@link fsmLeafOf} and {@link fsmSlotOf} give for `n`. PostgreSQL: `fsm_logical_to_physical`.
+   * @param level 0 for leaves, `fsmTreeDepth - 1` for the root
+   * @param logicalPage number of the page within its level
    */
   fsmPhysicalOf(level: number, logicalPage: number): BlockNumber {
     let leaf = logicalPage;
@@ -171,6 +163,56 @@ export class BlockGeometry {
       leaf = this.fsmLeafOf(leaf);
     }
     return (pages - level - 1) >>> 0;
+  }
+
+  /** Level in the tree of the page that block `physical` of the free space map's fork holds: 0 for leaves. */
+  fsmLevelOf(physical: BlockNumber): number {
+    if (physical === 0) return this.fsmTreeDepth - 1;
+    let rest = physical - 1;
+    if (this.fsmTreeDepth === 4) {
+      const page = this.level2PagesIn(rest);
+      rest -= this.timesSlots(this.timesSlots(page) + page) + page;
+      if (rest === 0) return 2;
+      rest -= 1;
+    }
+    const page = this.level1PagesIn(rest);
+    return rest === this.timesSlots(page) + page ? 1 : 0;
+  }
+
+  /** Number within its level of that page: with {@link fsmLevelOf}, the inverse of {@link fsmPhysicalOf}. */
+  fsmLogicalOf(physical: BlockNumber): number {
+    if (physical === 0) return 0;
+    let rest = physical - 1;
+    let above = 0;
+    if (this.fsmTreeDepth === 4) {
+      above = this.level2PagesIn(rest);
+      rest -= this.timesSlots(this.timesSlots(above) + above) + above;
+      if (rest === 0) return above;
+      rest -= 1;
+    }
+    const complete = this.level1PagesIn(rest);
+    const page = this.timesSlots(above) + complete;
+    rest -= this.timesSlots(complete) + complete;
+    return rest === 0 ? page : this.timesSlots(page) + rest - 1;
+  }
+
+  /** How many times a page of level 1 with all its leaves, 2^(b-1) - 26 pages, goes into `pages`. */
+  private level1PagesIn(pages: number): number {
+    const shift = this.fsmShift;
+    const mask = this.fsmMask;
+    let quotient = 0;
+    let rest = pages >>> 0;
+    for (let q = rest >>> shift; q !== 0; q = rest >>> shift) {
+      quotient += q;
+      rest = (q << 4) + (q << 3) + (q << 1) + (rest & mask);
+    }
+    return rest > this.slotsPerFsmPage ? quotient + 1 : quotient;
+  }
+
+  /** How many times a page of level 2 with all below it, S * (S + 1) + 1 pages for S slots, goes into `pages`. */
+  private level2PagesIn(pages: number): number {
+    const page = this.fsmLeafOf(this.level1PagesIn(pages)); // the quotient by S * (S + 1): at most one too many
+    return pages - this.timesSlots(this.timesSlots(page) + page) < page ? page - 1 : page;
   }
 
   private timesSlots(n: number): number {
@@ -197,5 +239,3 @@ export class BlockGeometry {
     return ((page << this.clogShift) | (byte << 2) | (shift >>> 1)) >>> 0;
   }
 }
-
-const INSTANCES: readonly BlockGeometry[] = BLOCK_SIZES.map((size) => BlockGeometry.make(size));

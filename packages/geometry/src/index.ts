@@ -17,4 +17,4 @@ export {
   SIZE_OF_PAGE_HEADER,
   XLOG_BLCKSZ,
 } from './constants.cold.ts';
-export { BlockGeometry, type FsmAddress } from './geometry.ts';
+export { BlockGeometry } from './geometry.ts';
