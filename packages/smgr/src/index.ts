@@ -1,1 +1,5 @@
-export {};
+export { parseRelationFileName, type RelationFileName, segmentPath } from './file-names.ts';
+export { Fork } from './fork.ts';
+export { StorageManager, type StorageManagerOptions } from './manager.ts';
+export { StoredRelation } from './relation.ts';
+export type { SegmentFile } from './segments.ts';

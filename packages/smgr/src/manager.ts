@@ -1,0 +1,144 @@
+// The relations of one directory, all with one block size and one segment size. PostgreSQL: smgr.c.
+import { checkOptions, type RelationLocator, relationPath, StorageError } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { baseName, joinPath, parentPath, type Vfs } from '@blockwright/vfs';
+import { PendingSyncs } from './pending-syncs.ts';
+import { StoredRelation } from './relation.ts';
+
+export interface StorageManagerOptions {
+  readonly vfs: Vfs;
+  /** What the paths of relation locators are below. */
+  readonly directory: string;
+  readonly geometry: BlockGeometry;
+  /** Blocks of a segment file, a power of two: by default, and at most, those of 1 GiB. PostgreSQL: `RELSEG_SIZE`. */
+  readonly segmentBlocks?: number;
+  /** Nothing is written, and no file is opened for writing. */
+  readonly readOnly?: boolean;
+}
+
+const ZERO_BYTES = 1 << 18;
+
+export class StorageManager {
+  readonly vfs: Vfs;
+  readonly directory: string;
+  readonly geometry: BlockGeometry;
+  readonly segmentBlocks: number;
+  /** log2 of {@link segmentBlocks}. */
+  readonly segmentShift: number;
+  readonly readOnly: boolean;
+  /** @internal */
+  readonly pending: PendingSyncs;
+  private readonly relations: Map<string, StoredRelation> = new Map();
+  private readonly listings: Map<string, readonly string[]> = new Map();
+  private zeros: Uint8Array | undefined = undefined;
+  private closed: boolean = false;
+
+  /** @throws RangeError when `segmentBlocks` is no power of two from 1 to 1 GiB; TypeError for an unknown option. */
+  constructor(options: StorageManagerOptions) {
+    checkOptions('StorageManager', options, ['vfs', 'directory', 'geometry', 'segmentBlocks', 'readOnly']);
+    const { vfs, directory, geometry, readOnly = false } = options;
+    const most = 1 << geometry.segmentShift;
+    const { segmentBlocks = most } = options;
+    const powerOfTwo =
+      Number.isInteger(segmentBlocks) && segmentBlocks > 0 && (segmentBlocks & (segmentBlocks - 1)) === 0;
+    if (!powerOfTwo || segmentBlocks > most) {
+      throw new RangeError(`segmentBlocks ${String(segmentBlocks)} is not a power of two from 1 to ${most}`);
+    }
+    this.vfs = vfs;
+    this.directory = directory;
+    this.geometry = geometry;
+    this.segmentBlocks = segmentBlocks;
+    this.segmentShift = 31 - Math.clz32(segmentBlocks);
+    this.readOnly = readOnly;
+    this.pending = new PendingSyncs(vfs);
+  }
+
+  /** The relation of a locator, whether its files exist or not: the same handle until it is closed. PostgreSQL: `smgropen`. */
+  open(locator: RelationLocator): StoredRelation {
+    this.refuseIfClosed();
+    const name = relationPath(locator, 0);
+    return this.handle(
+      name,
+      () => new StoredRelation(this, name, joinPath(this.directory, name), locator, this.readOnly),
+    );
+  }
+
+  /**
+   * A relation as it lies, by the path of its main fork's first segment, which `directory` has no part in; forks and
+   * further segments are looked for beside it. The name need not be a number. It is never written.
+   */
+  openPath(path: string): StoredRelation {
+    this.refuseIfClosed();
+    return this.handle(`path ${path}`, () => new StoredRelation(this, path, path, undefined, true));
+  }
+
+  /**
+   * Syncs every file that was written and every directory in which files came or went since the last time, each once.
+   * @throws StorageError when one fails. It is never tried again: from then on every use of the manager is refused.
+   */
+  syncPending(): void {
+    this.refuseIfClosed();
+    this.pending.syncAll();
+  }
+
+  /** Closes a relation's files: as {@link StoredRelation.close}. */
+  forget(relation: StoredRelation): void {
+    relation.close();
+  }
+
+  /** Syncs what is pending, unless a sync has failed before, and closes all relations. Closing twice is fine. */
+  close(): void {
+    if (this.closed) return;
+    try {
+      if (!this.pending.poisoned) this.pending.syncAll();
+    } finally {
+      for (const relation of [...this.relations.values()]) relation.close();
+      this.pending.close();
+      this.closed = true;
+    }
+  }
+
+  /** @internal */
+  drop(relation: StoredRelation): void {
+    const key = relation.locator === undefined ? `path ${relation.name}` : relation.name;
+    if (this.relations.get(key) === relation) this.relations.delete(key);
+  }
+
+  /** @internal The names beside `path`, as they were when the first file of that directory was looked at. */
+  namesBeside(path: string): readonly string[] {
+    const directory = parentPath(path);
+    let names = this.listings.get(directory);
+    if (names === undefined) {
+      names = this.vfs.readdir(directory).filter((name) => name.includes('.'));
+      this.listings.set(directory, names);
+    }
+    return names;
+  }
+
+  /** @internal The names beside `path` now that begin as it does; none when there is no such directory. */
+  namesLike(path: string): string[] {
+    const directory = parentPath(path);
+    if (!this.vfs.exists(directory)) return [];
+    const start = baseName(path);
+    return this.vfs.readdir(directory).filter((name) => name.startsWith(start));
+  }
+
+  /** @internal Zeros to write, a whole number of blocks. */
+  zeroBytes(): Uint8Array {
+    this.zeros ??= new Uint8Array(ZERO_BYTES);
+    return this.zeros;
+  }
+
+  private handle(key: string, make: () => StoredRelation): StoredRelation {
+    let relation = this.relations.get(key);
+    if (relation === undefined) {
+      relation = make();
+      this.relations.set(key, relation);
+    }
+    return relation;
+  }
+
+  private refuseIfClosed(): void {
+    if (this.closed) throw new StorageError('55000', `the storage of "${this.directory}" is closed`);
+  }
+}
