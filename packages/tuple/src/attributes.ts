@@ -1,0 +1,170 @@
+// The careful walk over one tuple: where each attribute lies, with every length held against the tuple's end. Generated
+// decoders fall back to it for all that is not plain, and it alone says what is wrong with a tuple.
+
+import { isStorageError } from '@blockwright/base';
+import type { TupleDescriptor } from './descriptor.ts';
+import { badBytes, TupleError } from './errors.ts';
+import { HEAP_HASNULL, HEAP_NATTS_MASK, HEAP_TUPLE_HEADER_BYTES, heapHeaderBytes } from './heap-header.ts';
+import { int32At } from './types/integer.ts';
+import { detoast, type FetchToast, inflate, TOAST_POINTER_BYTES, VARTAG_ONDISK } from './varlena.ts';
+
+export const AT_NULL = 0;
+export const AT_PLAIN = 1;
+export const AT_COMPRESSED = 2;
+export const AT_EXTERNAL = 3;
+
+/** Where the attributes of one tuple lie; reused from tuple to tuple. */
+export class AttributePlaces {
+  /** AT_NULL, AT_PLAIN, AT_COMPRESSED or AT_EXTERNAL. */
+  readonly forms: Uint8Array;
+  /** Byte of the data, after a varlena header (of a TOAST pointer: the pointer's first byte). */
+  readonly starts: Int32Array;
+  readonly sizes: Int32Array;
+  constructor(attributes: number) {
+    this.forms = new Uint8Array(attributes);
+    this.starts = new Int32Array(attributes);
+    this.sizes = new Int32Array(attributes);
+  }
+}
+
+/**
+ * Finds the first `wanted` attributes of the tuple of `length` bytes at `pos`. Those that the tuple does not store are
+ * null. Returns the byte after the last of them.
+ * @throws StorageError XX001, without the place of the tuple: see {@link atTuple}.
+ */
+export function locateAttributes(
+  descriptor: TupleDescriptor,
+  u8: Uint8Array,
+  pos: number,
+  length: number,
+  wanted: number,
+  places: AttributePlaces,
+): number {
+  if (!(pos >= 0) || !(length >= HEAP_TUPLE_HEADER_BYTES) || pos + length > u8.length)
+    throw badBytes(`a tuple of ${length} bytes, shorter than its header`);
+  const natts = (u8[pos + 18] | (u8[pos + 19] << 8)) & HEAP_NATTS_MASK;
+  const hasNulls = (u8[pos + 20] & HEAP_HASNULL) !== 0;
+  const hoff = u8[pos + 22];
+  const { attlens, alignments } = descriptor;
+  if (natts > attlens.length) throw badBytes(`the tuple has ${natts} attributes where the table has ${attlens.length}`);
+  if (hoff !== heapHeaderBytes(natts, hasNulls))
+    throw badBytes(`data begins at offset ${hoff} where ${heapHeaderBytes(natts, hasNulls)} is due (t_hoff)`);
+  if (hoff > length) throw badBytes(`data begins at offset ${hoff}, beyond the tuple's ${length} bytes (t_hoff)`);
+  const end = pos + length;
+  let at = pos + hoff;
+  for (let i = 0; i < wanted; i++) {
+    if (i >= natts || (hasNulls && (u8[pos + HEAP_TUPLE_HEADER_BYTES + (i >> 3)] & (1 << (i & 7))) === 0)) {
+      places.forms[i] = AT_NULL;
+      places.starts[i] = at;
+      places.sizes[i] = 0;
+      continue;
+    }
+    const attlen = attlens[i];
+    at =
+      attlen >= 0
+        ? locateFixed(i, attlen, pos + align(at - pos, alignments[i]), end, places)
+        : locateVarlena(i, u8, pos, at, alignments[i], end, places);
+  }
+  return at;
+}
+
+function align(offset: number, alignment: number): number {
+  return (offset + alignment - 1) & -alignment;
+}
+
+function locateFixed(i: number, attlen: number, at: number, end: number, places: AttributePlaces): number {
+  if (at + attlen > end) throw attributeError(i, `${attlen} bytes are due and ${Math.max(0, end - at)} are left`);
+  places.forms[i] = AT_PLAIN;
+  places.starts[i] = at;
+  places.sizes[i] = attlen;
+  return at + attlen;
+}
+
+function locateVarlena(
+  i: number,
+  u8: Uint8Array,
+  pos: number,
+  from: number,
+  alignment: number,
+  end: number,
+  places: AttributePlaces,
+): number {
+  if (from >= end) throw attributeError(i, 'the tuple ends before it');
+  const first = u8[from];
+  if (first === 1) {
+    if (from + 2 > end || u8[from + 1] !== VARTAG_ONDISK)
+      throw attributeError(i, from + 2 > end ? 'the tuple ends in it' : `a pointer with tag ${u8[from + 1]}`);
+    return place(i, AT_EXTERNAL, from, TOAST_POINTER_BYTES, end, places);
+  }
+  if ((first & 1) !== 0) {
+    place(i, AT_PLAIN, from, first >> 1, end, places);
+    places.starts[i] += 1;
+    places.sizes[i] -= 1;
+    return from + (first >> 1);
+  }
+  const at = pos + align(from - pos, alignment);
+  if (at !== from && first !== 0) throw attributeError(i, `a byte of ${first} where padding is due`);
+  if (at + 4 > end) throw attributeError(i, 'the tuple ends in its header');
+  const word = int32At(u8, at);
+  const size = word >>> 2;
+  if ((word & 1) !== 0 || size < 4) throw attributeError(i, `a varlena header of 0x${(word >>> 0).toString(16)}`);
+  place(i, (word & 2) !== 0 ? AT_COMPRESSED : AT_PLAIN, at, size, end, places);
+  places.starts[i] += 4;
+  places.sizes[i] -= 4;
+  return at + size;
+}
+
+function place(i: number, form: number, at: number, size: number, end: number, places: AttributePlaces): number {
+  if (size > end - at) throw attributeError(i, `it claims ${size} bytes and ${end - at} are left`);
+  places.forms[i] = form;
+  places.starts[i] = at;
+  places.sizes[i] = size;
+  return at + size;
+}
+
+class AttributeFault extends Error {
+  readonly attribute: number;
+  constructor(attribute: number, message: string) {
+    super(message);
+    this.attribute = attribute;
+  }
+}
+
+function attributeError(attribute: number, message: string): AttributeFault {
+  return new AttributeFault(attribute, message);
+}
+
+/**
+ * The data of attribute `i`, decompressed and fetched as need be; plain data is `u8` itself with the place unchanged.
+ * Returns the array; its data then begins at places.starts[i] and has places.sizes[i] bytes.
+ */
+export function plainData(
+  u8: Uint8Array,
+  i: number,
+  places: AttributePlaces,
+  fetch: FetchToast | undefined,
+): Uint8Array {
+  const form = places.forms[i];
+  if (form === AT_PLAIN) return u8;
+  const data =
+    form === AT_COMPRESSED ? inflate(u8, places.starts[i], places.sizes[i]) : detoast(u8, places.starts[i], fetch);
+  places.forms[i] = AT_PLAIN;
+  places.starts[i] = 0;
+  places.sizes[i] = data.length;
+  return data;
+}
+
+/**
+ * The error that says where `cause` happened: tuple `tupleIndex` of the batch, attribute `attribute` (0-based, or -1
+ * when `cause` knows better or the header is at fault). What is no fault of the data comes back as it is.
+ */
+export function atTuple(cause: unknown, descriptor: TupleDescriptor, tupleIndex: number, attribute: number): unknown {
+  if (cause instanceof TupleError) return cause;
+  const index = cause instanceof AttributeFault ? cause.attribute : attribute;
+  if (!(cause instanceof AttributeFault) && !isStorageError(cause)) return cause;
+  const column = descriptor.columns[index];
+  const where = column === undefined ? 'tuple header' : `attribute ${index + 1} ("${column.name}")`;
+  const code = isStorageError(cause) ? cause.code : 'XX001';
+  const options = isStorageError(cause) ? { detail: cause.detail, hint: cause.hint, cause } : {};
+  return new TupleError(code, `${where}: ${cause.message}`, { tupleIndex, attributeNumber: index + 1 }, options);
+}
