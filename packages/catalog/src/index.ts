@@ -1,1 +1,2 @@
-export {};
+export { Catalog, type CatalogEntry, type OpenRelation } from './catalog.ts';
+export { BW_ATTRIBUTE, BW_CLASS, BW_INDEX, CATALOG_TABLES, type CatalogTable, FIRST_NORMAL_OID } from './tables.ts';

@@ -1,0 +1,152 @@
+// The visible tuples of one page, as byte positions for a decoder: the heap's innermost loop.
+import type { BlockNumber } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { LP_NORMAL, type PageMemory, pageIsAllVisible } from '@blockwright/page';
+import { corruptLinePointer, corruptPageHeader, unknownVisibility } from './errors.ts';
+import { judgeByHints, PLAINLY_VISIBLE_MASK, UNKNOWN, VISIBLE } from './visibility.ts';
+
+/** What to do with a tuple whose header does not say whether it is visible. */
+export type UnknownPolicy = 'error' | 'skip' | 'include';
+
+/** Visible tuples of a page; reused from page to page. */
+export class PageTuples {
+  /** Byte of each tuple in the page's memory. */
+  readonly positions: Int32Array;
+  /** Bytes of each tuple, header included. */
+  readonly lengths: Uint16Array;
+  /** Line pointer of each tuple. */
+  readonly offsets: Uint16Array;
+  count = 0;
+  /** Tuples seen so far whose header did not say whether they are visible. */
+  unknown = 0;
+
+  constructor(geometry: BlockGeometry) {
+    const most = geometry.maxOffsetNumber;
+    this.positions = new Int32Array(most);
+    this.lengths = new Uint16Array(most);
+    this.offsets = new Uint16Array(most);
+  }
+}
+
+const PAGE_HEADER_BYTES = 24;
+const TUPLE_HEADER_BYTES = 23;
+const INFOMASK_BYTE = 20;
+
+/** Number of line pointers of the page at `base`, 0 for a new page. @throws StorageError XX001 when pd_lower is impossible. */
+export function linePointerCount(m: PageMemory, base: number, size: number, name: string, block: BlockNumber): number {
+  const lower = m.u16[(base + 12) >> 1];
+  if (lower === 0 && m.u16[(base + 14) >> 1] === 0) return 0;
+  if (lower < PAGE_HEADER_BYTES || lower > size) throw corruptPageHeader(name, block, lower);
+  return (lower - PAGE_HEADER_BYTES) >> 2;
+}
+
+/**
+ * Collects the visible tuples of the page at `base` into `into`. A page marked all-visible is not judged, unless `judge`
+ * asks for it. PostgreSQL: `heapgetpage` / `heap_prepare_pagescan`, heapam.c.
+ * @throws StorageError XX001 for a line pointer that leads out of the page; 0A000 under `unknown: "error"`.
+ */
+export function collectVisible(
+  m: PageMemory,
+  base: number,
+  size: number,
+  block: BlockNumber,
+  name: string,
+  unknown: UnknownPolicy,
+  into: PageTuples,
+): number {
+  const lines = linePointerCount(m, base, size, name, block);
+  const u32 = m.u32;
+  const u16 = m.u16;
+  const positions = into.positions;
+  const lengths = into.lengths;
+  const offsets = into.offsets;
+  const allVisible = pageIsAllVisible(m, base);
+  const first = (base + PAGE_HEADER_BYTES) >> 2;
+  const lower = PAGE_HEADER_BYTES + (lines << 2);
+  let count = 0;
+  for (let i = 0; i < lines; i++) {
+    const lp = u32[first + i];
+    if (((lp >>> 15) & 3) !== LP_NORMAL) continue;
+    const start = lp & 0x7fff;
+    const length = lp >>> 17;
+    if (start < lower || length < TUPLE_HEADER_BYTES || start + length > size || (start & 7) !== 0) {
+      throw corruptLinePointer(name, block, i + 1, start, length);
+    }
+    const position = base + start;
+    if (!allVisible) {
+      const infomask = u16[(position + INFOMASK_BYTE) >> 1];
+      if ((infomask & PLAINLY_VISIBLE_MASK) !== PLAINLY_VISIBLE_MASK) {
+        const xmin = u32[position >> 2];
+        const xmax = u32[(position + 4) >> 2];
+        const verdict = judgeByHints(infomask, xmin, xmax);
+        if (verdict === UNKNOWN) {
+          into.unknown++;
+          if (unknown === 'error') throw unknownVisibility(name, block, i + 1, xmin, xmax);
+          if (unknown === 'skip') continue;
+        } else if (verdict !== VISIBLE) continue;
+      }
+    }
+    positions[count] = position;
+    lengths[count] = length;
+    offsets[count] = i + 1;
+    count++;
+  }
+  into.count = count;
+  return count;
+}
+
+/**
+ * Number of line pointers of the page at `base` that lead to a tuple: on a page all of whose tuples are visible, its row
+ * count. The tuples are not looked at.
+ */
+export function countNormalLinePointers(m: PageMemory, base: number, lines: number): number {
+  const u32 = m.u32;
+  let i = (base + PAGE_HEADER_BYTES) >> 2;
+  const end = i + lines;
+  let count = 0;
+  // lp_flags has two bits, and LP_NORMAL is 01: the low bit without the high one.
+  for (const even = i + (lines & ~3); i < even; i += 4) {
+    const a = u32[i];
+    const b = u32[i + 1];
+    const c = u32[i + 2];
+    const d = u32[i + 3];
+    count +=
+      ((a >>> 15) & ~(a >>> 16) & 1) +
+      ((b >>> 15) & ~(b >>> 16) & 1) +
+      ((c >>> 15) & ~(c >>> 16) & 1) +
+      ((d >>> 15) & ~(d >>> 16) & 1);
+  }
+  for (; i < end; i++) {
+    const lp = u32[i];
+    count += (lp >>> 15) & ~(lp >>> 16) & 1;
+  }
+  return count;
+}
+
+/**
+ * Number of visible tuples of the page at `base`, every tuple's hint bits judged whatever the page's flag says; -1 - i
+ * when line pointer i + 1 leads out of the page, and tuples of unknown fate are added to `unknownOut[0]`, uncounted.
+ */
+export function countJudged(m: PageMemory, base: number, size: number, lines: number, unknownOut: Uint32Array): number {
+  const u32 = m.u32;
+  const u16 = m.u16;
+  const first = (base + PAGE_HEADER_BYTES) >> 2;
+  const lastStart = size - TUPLE_HEADER_BYTES;
+  let count = 0;
+  for (let i = 0; i < lines; i++) {
+    const lp = u32[first + i];
+    if (((lp >>> 15) & 3) !== LP_NORMAL) continue;
+    const start = lp & 0x7fff;
+    if (start > lastStart || (start & 7) !== 0) return -1 - i;
+    const position = base + start;
+    const infomask = u16[(position + INFOMASK_BYTE) >> 1];
+    if ((infomask & PLAINLY_VISIBLE_MASK) === PLAINLY_VISIBLE_MASK) {
+      count++;
+    } else {
+      const verdict = judgeByHints(infomask, u32[position >> 2] as number, u32[(position + 4) >> 2] as number);
+      if (verdict === VISIBLE) count++;
+      else if (verdict === UNKNOWN) unknownOut[0] = unknownOut[0] + 1;
+    }
+  }
+  return count;
+}

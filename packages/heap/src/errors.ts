@@ -1,0 +1,68 @@
+// The heap's errors: each names relation, block and offset.
+import { type BlockNumber, type OffsetNumber, StorageError } from '@blockwright/base';
+
+const CORRUPT_HINT = 'Run "blockwright check" on the file to see all that is damaged, and restore it from a copy.';
+
+/** A line pointer that leads out of its page, or nowhere that a tuple can be. */
+export function corruptLinePointer(
+  name: string,
+  block: BlockNumber,
+  offset: OffsetNumber,
+  lpOffset: number,
+  lpLength: number,
+): StorageError {
+  return new StorageError(
+    'XX001',
+    `relation "${name}", block ${block}, offset ${offset}: the line pointer is damaged`,
+    {
+      detail: `It says that the tuple starts at byte ${lpOffset} and is ${lpLength} bytes long.`,
+      hint: CORRUPT_HINT,
+    },
+  );
+}
+
+/** A page header whose line pointer array leads out of the page. */
+export function corruptPageHeader(name: string, block: BlockNumber, lower: number): StorageError {
+  return new StorageError('XX001', `relation "${name}", block ${block}: the page header is damaged`, {
+    detail: `It says that the line pointers end at byte ${lower}.`,
+    hint: CORRUPT_HINT,
+  });
+}
+
+/** A tuple whose visibility only the commit log knows. */
+export function unknownVisibility(
+  name: string,
+  block: BlockNumber,
+  offset: OffsetNumber,
+  xmin: number,
+  xmax: number,
+): StorageError {
+  return new StorageError(
+    '0A000',
+    `relation "${name}", block ${block}, offset ${offset}: the tuple's header does not say whether it is visible`,
+    {
+      detail: `xmin ${xmin}, xmax ${xmax}; the commit log is not read.`,
+      hint: 'Scan with unknown: "skip" or "include" to decide for such rows, and see how many there are in the scan\'s statistics.',
+    },
+  );
+}
+
+/** A row that no page of this block size can hold. */
+export function rowTooBig(name: string, size: number, limit: number): StorageError {
+  return new StorageError(
+    '54000',
+    `relation "${name}": the row is too big: ${size} bytes, the largest is ${limit} at this block size`,
+    {
+      hint: 'Initialise the data directory with a larger --block-size, or shorten the row.',
+    },
+  );
+}
+
+/** Adds relation, block and offset to an error that a decoder threw for tuple `index` of a page. */
+export function inTuple(error: StorageError, name: string, block: BlockNumber, offset: OffsetNumber): StorageError {
+  return new StorageError(error.code, `relation "${name}", block ${block}, offset ${offset}: ${error.message}`, {
+    detail: error.detail,
+    hint: error.hint ?? CORRUPT_HINT,
+    cause: error,
+  });
+}

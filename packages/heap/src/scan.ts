@@ -1,0 +1,149 @@
+// The sequential scan, in batches: the visible tuples of a page at once, then their columns into typed vectors. A batch
+// gathers pages until it holds enough rows, so that small pages cost no more a row than large ones.
+
+import type { Relation } from '@blockwright/access';
+import { type BlockNumber, type BufferId, isStorageError } from '@blockwright/base';
+import type { BufferRing } from '@blockwright/bufmgr';
+import { BatchDecoder, type TupleDescriptor, type Vector, type VectorOptions } from '@blockwright/tuple';
+import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
+import { inTuple } from './errors.ts';
+
+/** Rows after which a batch is lent; it holds up to one page's more. */
+const BATCH_ROWS = 1024;
+/** Bytes that one read-ahead asks for. */
+const READ_AHEAD_BYTES = 0x4_0000;
+
+/** Visible rows, column by column. Lent: valid until the scan's next {@link HeapScan.next} or its close. */
+export class HeapBatch {
+  /** Number of rows. */
+  length = 0;
+  /** Block of each row. */
+  readonly blocks: Uint32Array;
+  /** Line pointer of each row. */
+  readonly offsets: Uint16Array;
+  /** One vector a column asked for, in the order asked. */
+  readonly vectors: readonly Vector[];
+
+  constructor(capacity: number, vectors: readonly Vector[]) {
+    this.blocks = new Uint32Array(capacity);
+    this.offsets = new Uint16Array(capacity);
+    this.vectors = vectors;
+  }
+}
+
+export interface HeapScanOptions extends VectorOptions {
+  /** Columns to decode, as indexes into the descriptor, in the order wanted. */
+  readonly columns: readonly number[];
+  /** First block, 0 by default. */
+  readonly from?: BlockNumber;
+  /** Block after the last one; the relation's end when the scan begins by default. */
+  readonly to?: BlockNumber;
+  /** What to do with tuples whose header does not say whether they are visible; `error` by default. */
+  readonly unknown?: UnknownPolicy;
+}
+
+/** A sequential scan over a heap's visible rows. PostgreSQL: `heap_getnextslot` in page-at-a-time mode, heapam.c. */
+export class HeapScan implements Disposable {
+  /** Pages read so far. */
+  pages = 0;
+  private readonly relation: Relation;
+  private readonly decoder: BatchDecoder;
+  private readonly batch: HeapBatch;
+  private readonly tuples: PageTuples;
+  private readonly unknownPolicy: UnknownPolicy;
+  private readonly ring: BufferRing | undefined;
+  private readonly end: BlockNumber;
+  private readonly readAheadBlocks: number;
+  private readonly fullAt: number;
+  private nextBlock: BlockNumber;
+  private readUntil: BlockNumber;
+  private closed = false;
+
+  constructor(relation: Relation, descriptor: TupleDescriptor, options: HeapScanOptions) {
+    const { geometry, pool } = relation;
+    this.relation = relation;
+    this.decoder = BatchDecoder.for(descriptor, options.columns, { charCodes: options.charCodes });
+    const capacity = BATCH_ROWS + geometry.maxOffsetNumber;
+    this.batch = new HeapBatch(capacity, this.decoder.createVectors(capacity));
+    this.tuples = new PageTuples(geometry);
+    this.unknownPolicy = options.unknown ?? 'error';
+    const blocks = relation.blockCount();
+    this.nextBlock = options.from ?? 0;
+    this.end = Math.min(options.to ?? blocks, blocks);
+    this.readUntil = this.nextBlock;
+    this.readAheadBlocks = READ_AHEAD_BYTES >>> geometry.shift;
+    this.fullAt = BATCH_ROWS;
+    // A table larger than a quarter of the pool goes through a ring, as PostgreSQL's scans do.
+    this.ring = blocks > pool.buffers >>> 2 ? pool.bulkReadRing() : undefined;
+  }
+
+  /** The vectors that every batch lends, one a column asked for. */
+  get vectors(): readonly Vector[] {
+    return this.batch.vectors;
+  }
+
+  /** Tuples met so far whose header did not say whether they are visible. */
+  get unknown(): number {
+    return this.tuples.unknown;
+  }
+
+  /**
+   * The next rows, or undefined at the end. No page stays pinned in between.
+   * @throws StorageError XX001 for a damaged page or tuple, naming relation, block and offset.
+   */
+  next(): HeapBatch | undefined {
+    if (this.closed) return undefined;
+    const batch = this.batch;
+    batch.length = 0;
+    while (batch.length < this.fullAt && this.nextBlock < this.end) {
+      this.readPage(this.nextBlock, batch);
+      this.nextBlock++;
+      this.pages++;
+    }
+    if (batch.length > 0) return batch;
+    this.closed = true;
+    return undefined;
+  }
+
+  private readPage(block: BlockNumber, batch: HeapBatch): void {
+    const { pool, main, geometry, name } = this.relation;
+    if (block >= this.readUntil) {
+      const count = Math.min(this.readAheadBlocks, this.end - block);
+      pool.readAhead(main, block, count, this.ring);
+      this.readUntil = block + count;
+    }
+    const id: BufferId = pool.pin(main, block, this.ring);
+    try {
+      const m = pool.memory(id);
+      const base = pool.base(id);
+      const tuples = this.tuples;
+      const count = collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples);
+      const at = batch.length;
+      this.decoder.decode(m, tuples.positions, tuples.lengths, count, batch.vectors, at);
+      batch.blocks.fill(block, at, at + count);
+      const offsets = tuples.offsets;
+      const out = batch.offsets;
+      for (let i = 0; i < count; i++) out[at + i] = offsets[i];
+      batch.length = at + count;
+    } catch (error) {
+      throw this.located(error, block);
+    } finally {
+      pool.unpin(id);
+    }
+  }
+
+  private located(error: unknown, block: BlockNumber): unknown {
+    const index = isStorageError(error) ? (error as { tupleIndex?: number }).tupleIndex : undefined;
+    if (index === undefined || !isStorageError(error)) return error;
+    return inTuple(error, this.relation.name, block, this.tuples.offsets[index] as number);
+  }
+
+  /** Ends the scan; again is fine. */
+  close(): void {
+    this.closed = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
