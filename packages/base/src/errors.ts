@@ -105,8 +105,8 @@ function editDistance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const substituted = (previous[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(substituted, (previous[j] as number) + 1, (row[j - 1] as number) + 1));
+      const substituted = previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(substituted, previous[j] + 1, row[j - 1] + 1));
     }
     previous = row;
   }
