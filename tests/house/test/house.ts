@@ -14,6 +14,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'packages/control': 2,
   'packages/bufmgr': 3,
   'packages/access': 4,
+  'packages/freespacemap': 5,
   'packages/visibilitymap': 5,
   'packages/heap': 6,
   'packages/amcheck': 7,
