@@ -1,1 +1,1 @@
-export {};
+export { scanBenchmark } from './benchmark.ts';

@@ -4,16 +4,16 @@ import { rowCounts, type TpchTableName } from './scale.ts';
 import { TPCH_TABLES, type TpchColumn } from './schema.ts';
 import { type GenerateOptions, rowSource } from './tables.ts';
 
-/** One column of a batch. `nulls` is null: nothing in TPC-H is. */
+/** One column of a batch. `nulls` is undefined: nothing in TPC-H is. */
 export type TpchVector =
   /** int4; date as days from 2000-01-01. */
-  | { readonly kind: 'int'; readonly values: Int32Array; readonly nulls: null }
+  | { readonly kind: 'int'; readonly values: Int32Array; readonly nulls: undefined }
   /** int8 in two words. */
-  | { readonly kind: 'int8'; readonly lo: Uint32Array; readonly hi: Int32Array; readonly nulls: null }
+  | { readonly kind: 'int8'; readonly lo: Uint32Array; readonly hi: Int32Array; readonly nulls: undefined }
   /** numeric as integers of its last decimal. */
-  | { readonly kind: 'scaled'; readonly values: Float64Array; readonly scale: number; readonly nulls: null }
+  | { readonly kind: 'scaled'; readonly values: Float64Array; readonly scale: number; readonly nulls: undefined }
   /** char, padded with blanks, and varchar: row r is data[starts[r], starts[r + 1]). */
-  | { readonly kind: 'bytes'; readonly starts: Int32Array; readonly data: Uint8Array; readonly nulls: null };
+  | { readonly kind: 'bytes'; readonly starts: Int32Array; readonly data: Uint8Array; readonly nulls: undefined };
 
 /** Rows as columns, in the order of `TPCH_TABLES`. Lent: the next batch is written over it. */
 export interface TpchBatch {
@@ -72,15 +72,15 @@ function createVector(column: TpchColumn, raw: RawColumn, capacity: number): Tpc
   switch (column.type) {
     case 'int4':
     case 'date':
-      return { kind: 'int', values: new Int32Array(capacity), nulls: null };
+      return { kind: 'int', values: new Int32Array(capacity), nulls: undefined };
     case 'int8':
-      return { kind: 'int8', lo: new Uint32Array(capacity), hi: new Int32Array(capacity), nulls: null };
+      return { kind: 'int8', lo: new Uint32Array(capacity), hi: new Int32Array(capacity), nulls: undefined };
     case 'numeric':
       // Hundredths are generated as hundredths: the generator's own column is lent.
-      return { kind: 'scaled', values: raw.values, scale: column.scale, nulls: null };
+      return { kind: 'scaled', values: raw.values, scale: column.scale, nulls: undefined };
     default: {
       const data = new Uint8Array(column.length * capacity + COPY_SLACK_BYTES);
-      return { kind: 'bytes', starts: new Int32Array(capacity + 1), data, nulls: null };
+      return { kind: 'bytes', starts: new Int32Array(capacity + 1), data, nulls: undefined };
     }
   }
 }

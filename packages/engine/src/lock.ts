@@ -1,0 +1,176 @@
+// The lock file that keeps a second process out of a data directory. It is taken by link, which fails when the name
+// exists, so two processes never both succeed; a lock whose process is gone is moved away first, by rename.
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { isStorageError, StorageError } from '@blockwright/base';
+import type { Vfs } from '@blockwright/vfs';
+
+/** Name of the lock file below the data directory. */
+export const LOCK_FILE = 'blockwright.pid';
+
+/** Directories that this process holds: its own pid in a lock file means nothing across two opens in one process. */
+const heldHere = new Set<string>();
+
+/** A held lock: {@link release} gives it up. */
+export class DirectoryLock {
+  private readonly vfs: Vfs;
+  private readonly path: string;
+  private readonly key: string;
+  private held = true;
+
+  private constructor(vfs: Vfs, path: string, key: string) {
+    this.vfs = vfs;
+    this.path = path;
+    this.key = key;
+  }
+
+  /**
+   * Takes the lock of `directory`; `realDirectory` is the same with links resolved.
+   * @throws StorageError F0001 naming the process that holds it.
+   */
+  static take(vfs: Vfs, directory: string, realDirectory: string): DirectoryLock {
+    const path = `${directory}/${LOCK_FILE}`;
+    if (heldHere.has(realDirectory)) throw inUse(path, `It is open in this process (pid ${process.pid}) already.`);
+    const mine = `${path}.${process.pid}.${process.hrtime.bigint().toString(36)}`;
+    const file = vfs.open(mine, 'createExclusive');
+    try {
+      const bytes = new TextEncoder().encode(lockText());
+      file.write(bytes, 0, bytes.length, 0);
+      file.sync();
+    } finally {
+      file.close();
+    }
+    try {
+      linkOrTakeOver(vfs, mine, path);
+    } finally {
+      vfs.unlink(mine);
+    }
+    heldHere.add(realDirectory);
+    return new DirectoryLock(vfs, path, realDirectory);
+  }
+
+  /**
+   * For a read-only opening, which takes no lock so that not one byte changes: refuses a directory that is being written.
+   * @throws StorageError F0001 naming the process that holds it.
+   */
+  static refuseWhenHeld(vfs: Vfs, directory: string): void {
+    const path = `${directory}/${LOCK_FILE}`;
+    const text = readText(vfs, path);
+    if (text !== undefined) refuseLiving(path, text);
+  }
+
+  /** Gives the lock up; again is fine. */
+  release(): void {
+    if (!this.held) return;
+    this.held = false;
+    heldHere.delete(this.key);
+    try {
+      this.vfs.unlink(this.path);
+    } catch (error) {
+      if (!isStorageError(error) || error.code !== '58P01') throw error;
+    }
+  }
+}
+
+interface LockHolder {
+  readonly pid: number;
+  readonly host: string;
+  readonly startedAt: string;
+}
+
+function lockText(): string {
+  return `${process.pid}\n${hostname()}\n${processStart(process.pid)}\n${new Date().toISOString()}\n`;
+}
+
+function parseLock(text: string): LockHolder | undefined {
+  const [pid, host, startedAt] = text.split('\n');
+  return pid !== undefined && /^\d+$/.test(pid)
+    ? { pid: Number(pid), host: host ?? '', startedAt: startedAt ?? '' }
+    : undefined;
+}
+
+function linkOrTakeOver(vfs: Vfs, mine: string, path: string): void {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    try {
+      vfs.link(mine, path);
+      return;
+    } catch (error) {
+      if (!isStorageError(error) || error.code !== '58P02') throw error;
+    }
+    const text = readText(vfs, path);
+    if (text === undefined) continue; // given up between the two calls
+    refuseLiving(path, text);
+    moveAway(vfs, path, text, `${mine}.stale`);
+  }
+  throw inUse(path, 'Other processes took it again and again.');
+}
+
+/** @throws StorageError F0001 when the process that a lock file's text names is alive, or nobody can tell. */
+function refuseLiving(path: string, text: string): void {
+  const holder = parseLock(text);
+  if (holder === undefined) {
+    throw inUse(
+      path,
+      'Its content is not that of a lock file.',
+      'If no process uses the directory, remove the file and try again.',
+    );
+  }
+  if (!isAlive(holder)) return;
+  throw inUse(path, `Process ${holder.pid}${holder.host === hostname() ? '' : ` on host ${holder.host}`} has it open.`);
+}
+
+/** Moves a stale lock away; when another process put its own lock there meanwhile, that one is put back. */
+function moveAway(vfs: Vfs, path: string, staleText: string, away: string): void {
+  try {
+    vfs.rename(path, away);
+  } catch (error) {
+    if (isStorageError(error) && error.code === '58P01') return; // another process moved it
+    throw error;
+  }
+  if (readText(vfs, away) !== staleText) vfs.link(away, path);
+  vfs.unlink(away);
+}
+
+function readText(vfs: Vfs, path: string): string | undefined {
+  try {
+    return new TextDecoder().decode(vfs.readFile(path));
+  } catch (error) {
+    if (isStorageError(error) && error.code === '58P01') return undefined;
+    throw error;
+  }
+}
+
+function isAlive(holder: LockHolder): boolean {
+  if (holder.host !== hostname()) return true; // it cannot be asked from here
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+  // A reused pid (our own too: what this process holds is known without the file) shows in the start time.
+  const start = processStart(holder.pid);
+  return start === '' || holder.startedAt === '' || start === holder.startedAt;
+}
+
+/**
+ * When a process started, in clock ticks since boot, so that another process with a reused pid is not taken for it; ''
+ * where the system does not tell. Read from the system itself: /proc is no file of the data directory.
+ */
+function processStart(pid: number): string {
+  if (process.platform !== 'linux') return '';
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field, the command in parentheses, may hold spaces; the start time is the 22nd.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function inUse(
+  path: string,
+  detail: string,
+  hint = 'Close it there first. A lock of a process that is gone is taken over by itself.',
+): StorageError {
+  return new StorageError('F0001', `data directory is in use: lock file "${path}" exists`, { detail, hint });
+}

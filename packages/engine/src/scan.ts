@@ -1,0 +1,118 @@
+// A scan as users see it: typed batches, and row objects on top of them.
+import type { Relation } from '@blockwright/access';
+import { nearestName, StorageError } from '@blockwright/base';
+import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
+import {
+  type ColumnType,
+  type TupleDescriptor,
+  type Vector,
+  type VectorOptions,
+  vectorValue,
+} from '@blockwright/tuple';
+import type { ColumnName, Row, TableDef } from './table.ts';
+
+export interface ScanOptions<Name extends string> extends VectorOptions {
+  readonly columns: readonly Name[];
+  /** What to do with rows whose header does not say whether they are visible: `error` by default. */
+  readonly unknown?: UnknownPolicy;
+}
+
+/** Rows, column by column; lent until the next batch. */
+export interface Batch<Table extends TableDef, Name extends ColumnName<Table>> {
+  readonly length: number;
+  /** Block and line pointer of each row. */
+  readonly blocks: Uint32Array;
+  readonly offsets: Uint16Array;
+  /** By column name. */
+  readonly columns: { readonly [Column in Name]: Vector };
+  /** The same vectors in the order in which the columns were asked for. */
+  readonly vectors: readonly Vector[];
+}
+
+/** A scan: iterate it for batches, or its {@link rows} for row objects. It can be iterated once. */
+export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
+  implements Iterable<Batch<Table, Name>>, Disposable
+{
+  private readonly heapScan: HeapScan;
+  private readonly names: readonly Name[];
+  private readonly types: readonly ColumnType<unknown>[];
+  private readonly columns: { [Column in Name]: Vector };
+  private started = false;
+
+  constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>) {
+    const indexes = options.columns.map((name) => columnIndex(relation.name, descriptor, name));
+    this.heapScan = new HeapScan(relation, descriptor, {
+      columns: indexes,
+      unknown: options.unknown,
+      charCodes: options.charCodes,
+    });
+    this.names = options.columns;
+    this.types = indexes.map((index) => descriptor.columns[index]?.type as ColumnType<unknown>);
+    const byName: Record<string, Vector> = {};
+    this.names.forEach((name, k) => {
+      byName[name] = this.heapScan.vectors[k] as Vector;
+    });
+    this.columns = byName as { [Column in Name]: Vector };
+  }
+
+  /** Rows met so far whose header did not say whether they are visible. */
+  get unknown(): number {
+    return this.heapScan.unknown;
+  }
+
+  /** The next batch, or undefined at the end: for loops that want no iterator. */
+  next(): HeapBatch | undefined {
+    this.started = true;
+    return this.heapScan.next();
+  }
+
+  *[Symbol.iterator](): Generator<Batch<Table, Name>> {
+    this.begin();
+    try {
+      for (let batch = this.heapScan.next(); batch !== undefined; batch = this.heapScan.next()) {
+        const { length, blocks, offsets, vectors } = batch;
+        yield { length, blocks, offsets, vectors, columns: this.columns };
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  /** The rows as objects, values as the package README of `tuple` lists them. */
+  *rows(): Generator<Pick<Row<Table>, Name>> {
+    const { names, types } = this;
+    for (const batch of this) {
+      for (let i = 0; i < batch.length; i++) {
+        const row: Record<string, unknown> = {};
+        for (let k = 0; k < types.length; k++) row[names[k]] = vectorValue(types[k], batch.vectors[k], i);
+        yield row as Pick<Row<Table>, Name>;
+      }
+    }
+  }
+
+  /** Ends the scan; again is fine. */
+  close(): void {
+    this.heapScan.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  private begin(): void {
+    if (this.started) throw new StorageError('55000', 'the scan has been iterated already: make a new one');
+    this.started = true;
+  }
+}
+
+function columnIndex(table: string, descriptor: TupleDescriptor, name: string): number {
+  const index = descriptor.columns.findIndex((column) => column.name === name && !column.isDropped);
+  if (index >= 0) return index;
+  const nearest = nearestName(
+    name,
+    descriptor.columns.map((column) => column.name),
+  );
+  throw new StorageError('42703', `table "${table}" has no column "${name}"`, {
+    hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
+  });
+}

@@ -1,0 +1,201 @@
+// The heap against a plain array of rows: what goes in by load or insert comes out by scan, fetch and count, at every
+// block size, and the map and page flags say the truth.
+import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
+import { pageIsAllVisible } from '@blockwright/page';
+import { RowDecoder, vectorValue } from '@blockwright/tuple';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  BulkLoader,
+  frozenEncoder,
+  HeapInserter,
+  HeapScan,
+  heapCount,
+  heapFetch,
+  hintedEncoder,
+} from '../src/index.ts';
+import { type Bench, DESCRIPTOR, makeBench } from './bench.ts';
+
+type RowValues = unknown[];
+
+const row: fc.Arbitrary<RowValues> = fc.tuple(
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })),
+  fc.option(fc.integer({ min: -999_999_999, max: 999_999_999 }).map((cents) => (cents / 100).toFixed(2))),
+  fc.constantFrom('A', 'N', 'ä', '€', ' '),
+  fc.option(fc.string({ maxLength: 40, unit: 'grapheme-ascii' })),
+  fc.string({ maxLength: 200, unit: 'grapheme-ascii' }),
+  fc.option(fc.uint8Array({ maxLength: 300 })),
+);
+
+const columns = DESCRIPTOR.columns.map((_, index) => index);
+
+function scanAll(bench: Bench): { rows: RowValues[]; tids: [number, number][] } {
+  const scan = new HeapScan(bench.relation, DESCRIPTOR, { columns });
+  const rows: RowValues[] = [];
+  const tids: [number, number][] = [];
+  for (let batch = scan.next(); batch !== undefined; batch = scan.next()) {
+    for (let i = 0; i < batch.length; i++) {
+      rows.push(columns.map((c) => vectorValue(DESCRIPTOR.columns[c].type, batch.vectors[c], i)));
+      tids.push([batch.blocks[i], batch.offsets[i]]);
+    }
+  }
+  return { rows, tids };
+}
+
+describe.each(BLOCK_SIZES)('a heap of %i-byte blocks', (size) => {
+  it('gives back the rows that were loaded, in order, on marked pages', () => {
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 60 }), fc.boolean(), (rows, frozen) => {
+        const bench = makeBench(size);
+        const encoder = frozen ? frozenEncoder(DESCRIPTOR) : hintedEncoder(DESCRIPTOR);
+        const loader = new BulkLoader(bench.relation, encoder, bench.map, { allVisible: frozen });
+        for (const values of rows) loader.appendRow(values);
+        loader.finish();
+        expect(scanAll(bench).rows).toEqual(rows);
+        expect(heapCount(bench.relation, { map: bench.map }).rows).toBe(rows.length);
+        expect(heapCount(bench.relation).rows).toBe(rows.length);
+        const blocks = bench.relation.blockCount();
+        expect(bench.map.count()).toEqual({ allVisible: frozen ? blocks : 0, allFrozen: frozen ? blocks : 0 });
+        expect(heapCount(bench.relation, { map: bench.map }).pagesByMap).toBe(frozen ? blocks : 0);
+        bench.close();
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('gives back the rows that were inserted, by scan and by TID, and clears the marks of pages it changes', () => {
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 20 }), fc.array(row, { maxLength: 60 }), (loaded, inserted) => {
+        const bench = makeBench(size);
+        const loader = new BulkLoader(bench.relation, frozenEncoder(DESCRIPTOR), bench.map);
+        for (const values of loaded) loader.appendRow(values);
+        loader.finish();
+        const inserter = new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR), bench.map);
+        const model = new Map<string, RowValues>();
+        const touched = new Set<number>();
+        for (const values of inserted) {
+          inserter.insert(values);
+          model.set(`${inserter.block},${inserter.offset}`, values);
+          touched.add(inserter.block);
+        }
+        const seen = scanAll(bench);
+        expect(seen.rows.length).toBe(loaded.length + inserted.length);
+        seen.tids.forEach(([block, offset], i) => {
+          const expected = model.get(`${block},${offset}`);
+          if (expected !== undefined) expect(seen.rows[i]).toEqual(expected);
+        });
+        const decoder = RowDecoder.for(DESCRIPTOR);
+        for (const [tid, values] of model) {
+          const [block, offset] = tid.split(',').map(Number);
+          const found = heapFetch(bench.relation, decoder, block, offset);
+          expect(found === undefined ? undefined : Object.values(found)).toEqual(values);
+        }
+        for (let block = 0; block < bench.relation.blockCount(); block++) {
+          const marked = bench.pool.withPage(bench.relation.main, block, pageIsAllVisible);
+          expect(marked).toBe(!touched.has(block));
+          expect(bench.map.status(block)).toBe(marked ? 3 : 0);
+        }
+        bench.close();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('loads column vectors to the same bytes as rows', () => {
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 40 }), (rows) => {
+        const byRow = makeBench(size);
+        const loader = new BulkLoader(byRow.relation, frozenEncoder(DESCRIPTOR), byRow.map);
+        for (const values of rows) loader.appendRow(values);
+        loader.finish();
+        const byVector = makeBench(size);
+        const vectorLoader = new BulkLoader(byVector.relation, frozenEncoder(DESCRIPTOR), byVector.map);
+        const scan = new HeapScan(byRow.relation, DESCRIPTOR, { columns });
+        for (let batch = scan.next(); batch !== undefined; batch = scan.next())
+          vectorLoader.append(batch.vectors, batch.length);
+        vectorLoader.finish();
+        expect(byVector.relation.blockCount()).toBe(byRow.relation.blockCount());
+        for (let block = 0; block < byRow.relation.blockCount(); block++)
+          expect(pageBytes(byVector, block)).toEqual(pageBytes(byRow, block));
+        byRow.close();
+        byVector.close();
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('refuses a row that fits no page, naming size and limit, and keeps what it has', () => {
+    const bench = makeBench(size);
+    const inserter = new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR), bench.map);
+    const fits: RowValues = [1n, null, null, 'A', null, 'x', null];
+    inserter.insert(fits);
+    const limit = BlockGeometry.of(size).maxHeapTupleSize;
+    expect(() => inserter.insert([2n, null, null, 'A', null, 'y'.repeat(size), null])).toThrow(
+      expect.objectContaining({ code: '54000', message: expect.stringContaining(`the largest is ${limit}`) }),
+    );
+    expect(scanAll(bench).rows).toEqual([fits]);
+    bench.close();
+  });
+
+  it('fills an empty page with the largest row that fits', () => {
+    const bench = makeBench(size);
+    const inserter = new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR), bench.map);
+    const limit = BlockGeometry.of(size).maxHeapTupleSize;
+    // header 24 (23 and a null bitmap of one byte), id 8, flag 2, then a varlena of 4 + n bytes, aligned to 4
+    const values: RowValues = [1n, null, null, 'A', null, 'z'.repeat(limit - 24 - 8 - 4 - 4), null];
+    inserter.insert(values);
+    inserter.insert(values);
+    expect(bench.relation.blockCount()).toBe(2);
+    expect(scanAll(bench).rows).toEqual([values, values]);
+    bench.close();
+  });
+
+  it('refuses a bulk load into a table that has rows', () => {
+    const bench = makeBench(size);
+    new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR), bench.map).insert([
+      1n,
+      null,
+      null,
+      'A',
+      null,
+      '',
+      null,
+    ]);
+    expect(() => new BulkLoader(bench.relation, frozenEncoder(DESCRIPTOR), bench.map)).toThrow(
+      expect.objectContaining({ code: '55000' }),
+    );
+    bench.close();
+  });
+
+  it('finds nothing at a TID that holds nothing', () => {
+    const bench = makeBench(size);
+    const decoder = RowDecoder.for(DESCRIPTOR);
+    expect(heapFetch(bench.relation, decoder, 0, 1)).toBeUndefined();
+    new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR), bench.map).insert([
+      1n,
+      null,
+      null,
+      'A',
+      null,
+      '',
+      null,
+    ]);
+    for (const [block, offset] of [
+      [0, 2],
+      [0, 65535],
+      [0, 0],
+      [1, 1],
+      [2 ** 31, 1],
+      [2 ** 32 - 2, 1],
+    ]) {
+      expect(heapFetch(bench.relation, decoder, block, offset)).toBeUndefined();
+    }
+    bench.close();
+  });
+});
+
+function pageBytes(bench: Bench, block: number): number[] {
+  const size = bench.relation.geometry.size;
+  return bench.pool.withPage(bench.relation.main, block, (m, base) => [...m.u8.subarray(base, base + size)]);
+}
