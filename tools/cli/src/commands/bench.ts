@@ -1,0 +1,176 @@
+// `blockwright bench`: lists the benchmarks and runs one. Each benchmark is a package that declares its options as
+// data; the flags, their checks and the help of `bench NAME` are built from that.
+import {
+  aimText,
+  type Benchmark,
+  type BenchmarkOption,
+  type BenchmarkReport,
+  machineText,
+  type OptionValue,
+  type OptionValues,
+  optionFlag,
+  reportJson,
+  resolveOptions,
+} from '@blockwright/benchmark';
+import { Command, Option } from 'commander';
+import type { Context } from '../context.ts';
+import { Interrupted } from '../io.ts';
+import { addExamples, jsonOption } from '../options.ts';
+import { benchmarkTables } from '../output/bench-table.ts';
+import { CommandFailure, UsageError } from '../output/errors.ts';
+import { formatTable } from '../output/table.ts';
+
+interface Entry {
+  readonly name: string;
+  /** Loaded only when asked for: a benchmark may bring peers and data that no other command needs. */
+  readonly load: () => Promise<Benchmark>;
+  readonly examples: readonly (readonly [line: string, meaning: string])[];
+}
+
+const ENTRIES: readonly Entry[] = [
+  {
+    name: 'scan',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-scan')),
+    examples: [
+      ['blockwright bench scan --scale=0.1', 'all six block sizes over the same rows'],
+      ['blockwright bench scan -D ./tpch', 'the lineitem of a data directory'],
+      ['blockwright bench scan --scale=0.1 --html=scan.html', 'and a page with charts'],
+    ],
+  },
+  {
+    name: 'geometry',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-geometry')),
+    examples: [['blockwright bench geometry --json', 'what a run-time block size costs, as JSON']],
+  },
+];
+
+/** The benchmark that a package exports, under whatever name. */
+function benchmarkOf(module: object): Benchmark {
+  for (const value of Object.values(module) as unknown[]) {
+    if (isBenchmark(value)) return value;
+  }
+  throw new CommandFailure('the benchmark package exports no benchmark');
+}
+
+function isBenchmark(value: unknown): value is Benchmark {
+  if (typeof value !== 'object' || value === null) return false;
+  const { name, options, run } = value as Partial<Benchmark>;
+  return typeof name === 'string' && typeof options === 'object' && typeof run === 'function';
+}
+
+/** Builds `bench`; the benchmarks' packages are loaded only when `args` are about them. */
+export async function benchCommand(context: Context, args: readonly string[]): Promise<Command> {
+  const command = new Command('bench').description('list the benchmarks, or run one').usage('list | NAME [options]');
+  command.addCommand(listCommand(context));
+  if (args.includes('bench')) {
+    const named = ENTRIES.filter((entry) => args.includes(entry.name));
+    for (const entry of named.length > 0 ? named : ENTRIES) {
+      command.addCommand(runCommand(context, entry, await entry.load()));
+    }
+  }
+  return command;
+}
+
+function listCommand(context: Context): Command {
+  return new Command('list')
+    .description('list the benchmarks')
+    .addOption(jsonOption())
+    .action(async (options: { json?: boolean }) => {
+      const benchmarks = await Promise.all(ENTRIES.map((entry) => entry.load()));
+      if (options.json === true) {
+        context.json(benchmarks.map(({ name, summary, options: declared }) => ({ name, summary, options: declared })));
+        return;
+      }
+      const rows = benchmarks.map(({ name, summary }) => [name, summary]);
+      context.out.write(formatTable([{ title: 'benchmark' }, { title: 'what it measures' }], rows, context.colors));
+    });
+}
+
+function runCommand(context: Context, entry: Entry, benchmark: Benchmark): Command {
+  const command = new Command(entry.name).description(benchmark.summary);
+  for (const [name, spec] of Object.entries(benchmark.options)) {
+    for (const option of flagsOf(name, spec)) command.addOption(option);
+  }
+  command.addOption(jsonOption());
+  addExamples(command, entry.examples);
+  return command.action(async (given: Record<string, unknown>) => {
+    const options = optionValues(benchmark, given);
+    const report = await runBenchmark(context, benchmark, options);
+    if (given.json === true) context.out.line(reportJson(report));
+    else printReport(context, benchmark, report);
+  });
+}
+
+/** The command-line flags of one declared option. A switch that is on by default is turned off by `--no-…`. */
+function flagsOf(name: string, spec: BenchmarkOption): Option[] {
+  const flag = optionFlag(name);
+  if (spec.type === 'boolean') {
+    const off = new Option(flag.replace(/^--/, '--no-'), spec.default === true ? spec.help : `not ${flag}`);
+    return spec.default === true ? [new Option(flag).hideHelp(), off] : [new Option(flag, spec.help)];
+  }
+  const placeholder = spec.placeholder ?? { number: 'N', string: 'TEXT', list: 'A,B' }[spec.type];
+  const short = name === 'data' || name === 'directory' ? '-D, ' : '';
+  return [new Option(`${short}${flag} <${placeholder}>`, optionHelp(spec))];
+}
+
+function optionHelp(spec: Exclude<BenchmarkOption, { type: 'boolean' }>): string {
+  const notes: string[] = [];
+  if (spec.type !== 'number' && spec.choices !== undefined) notes.push(`of ${spec.choices.join(', ')}`);
+  if (spec.default !== undefined && spec.default.toString() !== '') notes.push(`default: ${spec.default.toString()}`);
+  return notes.length === 0 ? spec.help : `${spec.help} (${notes.join('; ')})`;
+}
+
+/** Those of the given options that are the benchmark's, checked. */
+function optionValues(benchmark: Benchmark, given: Record<string, unknown>): OptionValues {
+  const values: Record<string, OptionValue> = {};
+  for (const name of Object.keys(benchmark.options)) {
+    const value = given[name];
+    if (value !== undefined) values[name] = value as OptionValue;
+  }
+  try {
+    resolveOptions(benchmark.name, benchmark.options, values);
+  } catch (error) {
+    throw asUsageError(error);
+  }
+  return values;
+}
+
+/** What benchmarks throw for options that are wrong is wrong usage here. */
+function asUsageError(error: unknown): unknown {
+  return error instanceof RangeError || error instanceof TypeError
+    ? new UsageError(error.message, { hint: 'Run the command with --help to see what it takes.' })
+    : error;
+}
+
+async function runBenchmark(context: Context, benchmark: Benchmark, options: OptionValues): Promise<BenchmarkReport> {
+  try {
+    return await context.withProgress((progress, log) =>
+      benchmark.run(options, { log, progress, signal: context.io.signal }),
+    );
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    if (error instanceof Error && error.name === 'WrongAnswerError') {
+      throw new CommandFailure(`wrong answer: ${error.message}`, { hint: 'The times of this run mean nothing.' });
+    }
+    throw error instanceof RangeError ? asUsageError(error) : error;
+  }
+}
+
+function printReport(context: Context, benchmark: Benchmark, report: BenchmarkReport): void {
+  const { out, colors } = context;
+  out.line(colors.bold(`${benchmark.name}: ${benchmark.summary}`));
+  out.line(colors.dim(machineText(report.machine)));
+  for (const { title, columns, rows } of benchmarkTables(report, benchmark.columns)) {
+    out.line();
+    if (title !== undefined) out.line(title);
+    out.write(formatTable(columns, rows, colors));
+  }
+  if (report.aims.length > 0) {
+    out.line();
+    for (const aim of report.aims) {
+      const mark = aim.met === null ? '-' : aim.met ? colors.green('✓') : colors.yellow('✗');
+      out.line(`${mark} ${aimText(aim)}`);
+    }
+  }
+  for (const note of report.notes ?? []) out.line(`\n${note}`);
+}

@@ -1,0 +1,91 @@
+// What the command sees of the world, so that a test can stand in for a terminal, a pipe or a signal.
+import type { Writable } from 'node:stream';
+
+/** A stream to print on, with what is known of the terminal behind it. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** The surroundings of one run of the command. */
+export interface Io {
+  /** Results. */
+  readonly stdout: OutputStream;
+  /** Progress, messages and errors. */
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by Ctrl-C: the command then stops at the next block boundary. */
+  readonly signal: AbortSignal;
+}
+
+/** Thrown by a write to a pipe whose reader has gone: the command ends, and says nothing. */
+export class ClosedPipe extends Error {
+  override readonly name: string = 'ClosedPipe';
+}
+
+/** Thrown when Ctrl-C was seen. */
+export class Interrupted extends Error {
+  override readonly name: string = 'Interrupted';
+  constructor() {
+    super('interrupted');
+  }
+}
+
+/** Bytes collected before they go to the stream: one system call for many rows. */
+const BUFFER_BYTES = 65536;
+
+/**
+ * Collected writes to one stream. `write` never waits; `flush` waits until the reader has taken what was written, so
+ * a producer that awaits it now and then never runs ahead of a slow reader by more than what it wrote in between.
+ */
+export class Printer {
+  readonly #stream: OutputStream;
+  #parts: string[] = [];
+  #collected = 0;
+  #failure: Error | undefined;
+  #drained: Promise<void> | undefined;
+
+  constructor(stream: OutputStream) {
+    this.#stream = stream;
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      this.#failure ??= isClosedPipe(error) ? new ClosedPipe('the reader of the output has gone') : error;
+    });
+  }
+
+  /** @throws ClosedPipe when the reader has gone. */
+  write(text: string): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#parts.push(text);
+    this.#collected += text.length;
+    if (this.#collected >= BUFFER_BYTES) this.#send();
+  }
+
+  line(text = ''): void {
+    this.write(`${text}\n`);
+  }
+
+  /** Whether enough has been written that the producer should `flush` before it goes on. */
+  get isFull(): boolean {
+    return this.#drained !== undefined;
+  }
+
+  /** @throws ClosedPipe when the reader has gone. */
+  async flush(): Promise<void> {
+    this.#send();
+    await this.#drained;
+    this.#drained = undefined;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #send(): void {
+    if (this.#parts.length === 0 || this.#failure !== undefined) return;
+    const text = this.#parts.join('');
+    this.#parts = [];
+    this.#collected = 0;
+    // Resolved by the write's own callback: it comes for a failed write too, while 'drain' does not.
+    const written = new Promise<void>((resolve) => this.#stream.write(text, () => resolve()));
+    const before = this.#drained;
+    this.#drained = before === undefined ? written : before.then(() => written);
+  }
+}
+
+function isClosedPipe(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ERR_STREAM_WRITE_AFTER_END';
+}
