@@ -70,7 +70,7 @@ export interface InitialControlOptions {
 }
 
 /** The first object id that is not of the catalogs. PostgreSQL: `FirstNormalObjectId`. */
-const FIRST_NORMAL_OID = 16_384;
+const FIRST_NORMAL_OID = 0x4000;
 const DEFAULT_WAL_SEGMENT_SIZE = 1 << 24;
 
 /**

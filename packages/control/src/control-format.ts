@@ -30,7 +30,7 @@
 // |  508 |     4 | crc                   | CRC-32C of all bytes before it                                       |
 //
 // Magic, version, length and the place of the CRC stay in every version, so that another version is told from damage.
-import { StorageError } from '@blockwright/base';
+import { fromWords, highWord, lowWord, StorageError } from '@blockwright/base';
 import { type BlockSize, isBlockSize } from '@blockwright/geometry';
 import type { ControlFile, ControlState } from './control-file.ts';
 import { crc32c } from './crc32c.ts';
@@ -86,26 +86,27 @@ export function encodeControlFile(control: ControlFile): Uint8Array {
   const bytes = new Uint8Array(CONTROL_FILE_BYTES);
   const view = new DataView(bytes.buffer);
   const u32 = (field: string, value: number) => view.setUint32(F[field] as number, value, true);
-  const u64 = (field: string, value: bigint) => view.setBigUint64(F[field] as number, value, true);
+  const u64 = (field: string, high: number, low: number) => setWords(view, F[field] as number, high, low);
   bytes.set(MAGIC, F.magic);
   u32('version', control.version);
   u32('blockSize', control.blockSize);
-  u64('systemIdentifier', BigInt(control.systemIdentifier));
+  const identifier = parseUint64(control.systemIdentifier) as { high: number; low: number };
+  u64('systemIdentifier', identifier.high, identifier.low);
   u32('walIncarnation', control.walIncarnation);
   u32('state', stateNumber(control.state) as number);
   u32('dataChecksums', control.dataChecksums ? 1 : 0);
   u32('walSegmentSize', control.walSegmentSize);
   u32('segmentBlocks', control.segmentBlocks);
   const { checkpoint } = control;
-  setWords(view, F['checkpoint.record'] as number, checkpoint.recordHigh, checkpoint.recordLow);
-  setWords(view, F['checkpoint.redo'] as number, checkpoint.redoHigh, checkpoint.redoLow);
+  u64('checkpoint.record', checkpoint.recordHigh, checkpoint.recordLow);
+  u64('checkpoint.redo', checkpoint.redoHigh, checkpoint.redoLow);
   u32('nextXid', control.nextXid);
   u32('nextXidEpoch', control.nextXidEpoch);
   u32('oldestXid', control.oldestXid);
   u32('nextOid', control.nextOid);
-  u64('checkpoint.timeMs', BigInt(checkpoint.timeMs));
-  u64('createdMs', BigInt(control.createdMs));
-  u64('modifiedMs', BigInt(control.modifiedMs));
+  u64('checkpoint.timeMs', highWord(checkpoint.timeMs), lowWord(checkpoint.timeMs));
+  u64('createdMs', highWord(control.createdMs), lowWord(control.createdMs));
+  u64('modifiedMs', highWord(control.modifiedMs), lowWord(control.modifiedMs));
   u32('crc', crc32c(bytes, 0, F.crc));
   return bytes;
 }
@@ -130,7 +131,8 @@ export function decodeControlFile(bytes: Uint8Array, path: string = 'control'): 
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const u32 = (field: string) => view.getUint32(F[field] as number, true);
-  const u64 = (field: string) => view.getBigUint64(F[field] as number, true);
+  const high = (field: string) => view.getUint32((F[field] as number) + 4, true);
+  const ms = (field: string) => fromWords(high(field), u32(field));
   const crc = crc32c(bytes, 0, F.crc);
   if (crc !== u32('crc'))
     throw damaged('is damaged: its CRC is wrong', `Stored ${hex(u32('crc'))}, computed ${hex(crc)}.`);
@@ -154,23 +156,23 @@ export function decodeControlFile(bytes: Uint8Array, path: string = 'control'): 
     blockSize: u32('blockSize') as BlockSize,
     segmentBlocks: u32('segmentBlocks'),
     dataChecksums: u32('dataChecksums') === 1,
-    systemIdentifier: u64('systemIdentifier').toString(),
+    systemIdentifier: view.getBigUint64(F.systemIdentifier as number, true).toString(),
     walIncarnation: u32('walIncarnation'),
     state,
     walSegmentSize: u32('walSegmentSize'),
     checkpoint: {
-      recordHigh: view.getUint32((F['checkpoint.record'] as number) + 4, true),
+      recordHigh: high('checkpoint.record'),
       recordLow: u32('checkpoint.record'),
-      redoHigh: view.getUint32((F['checkpoint.redo'] as number) + 4, true),
+      redoHigh: high('checkpoint.redo'),
       redoLow: u32('checkpoint.redo'),
-      timeMs: Number(u64('checkpoint.timeMs')),
+      timeMs: ms('checkpoint.timeMs'),
     },
     nextXid: u32('nextXid'),
     nextXidEpoch: u32('nextXidEpoch'),
     oldestXid: u32('oldestXid'),
     nextOid: u32('nextOid'),
-    createdMs: Number(u64('createdMs')),
-    modifiedMs: Number(u64('modifiedMs')),
+    createdMs: ms('createdMs'),
+    modifiedMs: ms('modifiedMs'),
   };
   const wrong = faultOf(control);
   if (wrong !== undefined) throw damaged(`cannot be right: it says ${wrong}`);
@@ -185,7 +187,7 @@ function faultOf(control: ControlFile): string | undefined {
   const blockShift = 31 - Math.clz32(blockSize);
   if (!isPowerOfTwo(segmentBlocks, 0, 30 - blockShift)) return `segments of ${String(segmentBlocks)} blocks`;
   if (!isPowerOfTwo(walSegmentSize, 20, 30)) return `WAL segments of ${String(walSegmentSize)} bytes`;
-  if (typeof systemIdentifier !== 'string' || !isUint64(systemIdentifier)) {
+  if (typeof systemIdentifier !== 'string' || parseUint64(systemIdentifier) === undefined) {
     return `the system identifier ${String(systemIdentifier)}`;
   }
   if (stateNumber(control.state) === undefined) return `the state ${String(control.state)}`;
@@ -224,8 +226,17 @@ function isPowerOfTwo(value: number, leastShift: number, mostShift: number): boo
   return (value & (value - 1)) === 0;
 }
 
-function isUint64(text: string): boolean {
-  return /^(0|[1-9]\d{0,19})$/.test(text) && BigInt(text) <= 0xffff_ffff_ffff_ffffn;
+/** The words of a decimal number below 2^64. */
+function parseUint64(text: string): { high: number; low: number } | undefined {
+  if (!/^(0|[1-9]\d{0,19})$/.test(text)) return undefined;
+  let high = 0;
+  let low = 0;
+  for (const digit of text) {
+    const next = low * 10 + Number(digit);
+    high = high * 10 + highWord(next);
+    low = lowWord(next);
+  }
+  return high > 0xffff_ffff ? undefined : { high, low };
 }
 
 function setWords(view: DataView, at: number, high: number, low: number): void {
