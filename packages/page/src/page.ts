@@ -156,14 +156,14 @@ export class Page {
     return pageBoundsAreSane(this.memory, 0, this.geometry) ? pageMaxOffset(this.memory, 0) : 0;
   }
 
-  /** The longest item, in bytes, that {@link add} has room for. */
+  /** The longest item, in bytes, that {@link add} has room for; 0 where the header's bounds make no sense. */
   get freeSpace(): number {
-    return pageFreeSpace(this.memory, 0) & ~7;
+    return pageBoundsAreSane(this.memory, 0, this.geometry) ? pageFreeSpace(this.memory, 0) & ~7 : 0;
   }
 
-  /** Bytes between line pointers and items. */
+  /** Bytes between line pointers and items; 0 where the header's bounds make no sense. */
   get freeBytes(): number {
-    return pageExactFreeSpace(this.memory, 0);
+    return pageBoundsAreSane(this.memory, 0, this.geometry) ? pageExactFreeSpace(this.memory, 0) : 0;
   }
 
   /** The special space, in the page itself; empty where there is none. */
