@@ -1,7 +1,8 @@
 // A table is generated a block of rows at a time, column by column: each column's draws are one tight loop with its seed
 // in a register. These are the columns, and the loops that fill them.
 import type { PickList } from './lists.ts';
-import { drawn, MODULUS, nextSeed, type Stream } from './random.ts';
+import { POOL_BYTES } from './pool-text.ts';
+import { drawn, MODULUS, nextSeed, Stream, type StreamStart } from './random.ts';
 import type { TextPool } from './text-pool.ts';
 
 /** What a column's values are, and how dbgen prints them. */
@@ -32,8 +33,8 @@ export class RawColumn {
   /** Where each string of a column of strings begins in `data`, and its length in bytes. */
   readonly starts: Int32Array;
   readonly lengths: Int32Array;
-  readonly data: Uint8Array;
-  readonly view: DataView;
+  data: Uint8Array;
+  view: DataView;
 
   constructor(format: Format, capacity: number, data: Uint8Array = NO_BYTES) {
     const isString = format === Format.string;
@@ -53,15 +54,18 @@ export class RawColumn {
     return new RawColumn(Format.string, capacity, list.data);
   }
 
-  static comments(pool: TextPool, capacity: number): RawColumn {
-    return new RawColumn(Format.string, capacity, pool.bytes);
-  }
-
   /** A column with bytes of its own: `width` for each row, each row's string at the start of its slot. */
   static slots(width: number, capacity: number): RawColumn {
     const column = new RawColumn(Format.string, capacity, new Uint8Array(width * capacity + COPY_SLACK_BYTES));
     for (let row = 0; row < capacity; row++) column.starts[row] = row * width;
     return column;
+  }
+
+  /** From now on the strings are parts of `data`. */
+  pointInto(data: Uint8Array): void {
+    if (this.data === data) return;
+    this.data = data;
+    this.view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   }
 }
 
@@ -127,31 +131,51 @@ export function fillPicks(
   stream.seed = seed;
 }
 
-/** Comments of an average length: two draws each, the place in the text pool and the length. */
-export function fillComments(
-  stream: Stream,
-  rows: number,
-  gaps: Uint8Array,
-  average: number,
-  poolBytes: number,
-  pool: TextPool,
-  column: RawColumn,
-): void {
-  const { starts, lengths } = column;
-  const shortest = Math.floor((4 * average) / 10);
-  const longest = Math.floor((16 * average) / 10);
-  const offsets = poolBytes - longest + 1;
-  const lengthRange = longest - shortest + 1;
-  let seed = stream.seed;
-  for (let row = 0; row < rows; row++) {
-    seed = nextSeed(seed);
-    starts[row] = Math.floor((seed / MODULUS) * offsets);
-    seed = nextSeed(seed);
-    lengths[row] = shortest + Math.floor((seed / MODULUS) * lengthRange);
-    for (let gap = 2 * gaps[row]; gap > 0; gap--) seed = nextSeed(seed);
+/** A column's comments: parts of the text pool, of an average length. */
+export class Comments {
+  readonly column: RawColumn;
+  private readonly stream: Stream;
+  private readonly pool: TextPool;
+  private readonly shortest: number;
+  private readonly longest: number;
+  private readonly slots: Uint8Array;
+
+  constructor(pool: TextPool, start: StreamStart, fromRow: number, average: number, capacity: number) {
+    this.pool = pool;
+    this.stream = new Stream(start, fromRow);
+    this.shortest = Math.floor((4 * average) / 10);
+    this.longest = Math.floor((16 * average) / 10);
+    this.slots = new Uint8Array(this.longest * capacity + COPY_SLACK_BYTES);
+    this.column = new RawColumn(Format.string, capacity, this.slots);
   }
-  stream.seed = seed;
-  if (!pool.complete) for (let row = 0; row < rows; row++) pool.require(starts[row], lengths[row]);
+
+  /** Two draws each: the place in the pool, then the length. */
+  fill(rows: number, gaps: Uint8Array): void {
+    const { starts, lengths } = this.column;
+    const { shortest } = this;
+    const offsets = POOL_BYTES - this.longest + 1;
+    const lengthRange = this.longest - shortest + 1;
+    let seed = this.stream.seed;
+    for (let row = 0; row < rows; row++) {
+      seed = nextSeed(seed);
+      starts[row] = Math.floor((seed / MODULUS) * offsets);
+      seed = nextSeed(seed);
+      lengths[row] = shortest + Math.floor((seed / MODULUS) * lengthRange);
+      for (let gap = 2 * gaps[row]; gap > 0; gap--) seed = nextSeed(seed);
+    }
+    this.stream.seed = seed;
+    if (this.pool.complete) this.column.pointInto(this.pool.bytes);
+    else this.readStrings(rows);
+  }
+
+  private readStrings(rows: number): void {
+    const { column, pool, slots, longest } = this;
+    for (let row = 0; row < rows; row++) {
+      pool.read(column.starts[row], column.lengths[row], slots, row * longest);
+      column.starts[row] = row * longest;
+    }
+    column.pointInto(slots);
+  }
 }
 
 /** The pick `pick` for one row: for columns whose picks follow from others. */

@@ -2,8 +2,8 @@
 // both tables generate blocks of orders with the lines in them.
 import {
   asciiBytes,
+  Comments,
   Format,
-  fillComments,
   fillHundredths,
   fillNumbers,
   fillPicks,
@@ -15,7 +15,6 @@ import {
 } from './columns.ts';
 import { FLAGS, PRIORITIES, SHIP_INSTRUCTIONS, SHIP_MODES } from './lists.ts';
 import { retailPrice, supplierOfPart } from './part.ts';
-import { POOL_BYTES } from './pool-text.ts';
 import { drawn, MODULUS, nextSeed, STREAMS, Stream } from './random.ts';
 import type { Cardinality } from './scale.ts';
 import type { TextPool } from './text-pool.ts';
@@ -151,7 +150,6 @@ class OrderBlock {
 export class LineitemSource implements RowSource {
   readonly columns: readonly RawColumn[];
   private readonly block: OrderBlock;
-  private readonly pool: TextPool;
   private readonly orderKey: RawColumn;
   private readonly suppKey: RawColumn;
   private readonly lineNumber: RawColumn;
@@ -161,19 +159,17 @@ export class LineitemSource implements RowSource {
   private readonly receiptDate: RawColumn;
   private readonly shipInstruct: RawColumn;
   private readonly shipMode: RawColumn;
-  private readonly comment: RawColumn;
+  private readonly comment: Comments;
   private readonly suppKeyStream: Stream;
   private readonly commitDateStream: Stream;
   private readonly receiptDateStream: Stream;
   private readonly returnFlagStream: Stream;
   private readonly shipInstructStream: Stream;
   private readonly shipModeStream: Stream;
-  private readonly commentStream: Stream;
 
   constructor(cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
     const block = new OrderBlock(cardinality, from, to, capacity, capacity);
     this.block = block;
-    this.pool = pool;
     this.orderKey = RawColumn.numbers(Format.integer, capacity);
     this.suppKey = RawColumn.numbers(Format.integer, capacity);
     this.lineNumber = RawColumn.numbers(Format.integer, capacity);
@@ -183,7 +179,7 @@ export class LineitemSource implements RowSource {
     this.receiptDate = RawColumn.numbers(Format.date, capacity);
     this.shipInstruct = RawColumn.picks(SHIP_INSTRUCTIONS, capacity);
     this.shipMode = RawColumn.picks(SHIP_MODES, capacity);
-    this.comment = RawColumn.comments(pool, capacity);
+    this.comment = new Comments(pool, STREAMS.l_comment, from, 27, capacity);
     this.columns = [
       this.orderKey,
       block.partKey,
@@ -200,7 +196,7 @@ export class LineitemSource implements RowSource {
       this.receiptDate,
       this.shipInstruct,
       this.shipMode,
-      this.comment,
+      this.comment.column,
     ];
     this.suppKeyStream = new Stream(STREAMS.l_suppkey, from);
     this.commitDateStream = new Stream(STREAMS.l_commitdate, from);
@@ -208,7 +204,6 @@ export class LineitemSource implements RowSource {
     this.returnFlagStream = new Stream(STREAMS.l_returnflag, from);
     this.shipInstructStream = new Stream(STREAMS.l_shipinstruct, from);
     this.shipModeStream = new Stream(STREAMS.l_shipmode, from);
-    this.commentStream = new Stream(STREAMS.l_comment, from);
   }
 
   fill(maxRows: number): number {
@@ -225,7 +220,7 @@ export class LineitemSource implements RowSource {
     this.fillFlags();
     fillPicks(this.shipInstructStream, lines, gaps, SHIP_INSTRUCTIONS, 4, this.shipInstruct);
     fillPicks(this.shipModeStream, lines, gaps, SHIP_MODES, 7, this.shipMode);
-    fillComments(this.commentStream, lines, gaps, 27, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(lines, gaps);
     return lines;
   }
 
@@ -284,30 +279,27 @@ const CLERK_WIDTH = 24;
 export class OrdersSource implements RowSource {
   readonly columns: readonly RawColumn[];
   private readonly block: OrderBlock;
-  private readonly pool: TextPool;
   private readonly orderKey: RawColumn;
   private readonly custKey: RawColumn;
   private readonly status: RawColumn;
   private readonly totalPrice: RawColumn;
   private readonly priority: RawColumn;
   private readonly clerk: RawColumn;
-  private readonly comment: RawColumn;
+  private readonly comment: Comments;
   private readonly custKeyStream: Stream;
   private readonly priorityStream: Stream;
   private readonly clerkStream: Stream;
-  private readonly commentStream: Stream;
 
   constructor(cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
     const block = new OrderBlock(cardinality, from, to, capacity, capacity * MOST_LINES);
     this.block = block;
-    this.pool = pool;
     this.orderKey = RawColumn.numbers(Format.integer, capacity);
     this.custKey = RawColumn.numbers(Format.integer, capacity);
     this.status = RawColumn.picks(FLAGS, capacity);
     this.totalPrice = RawColumn.numbers(Format.hundredths, capacity);
     this.priority = RawColumn.picks(PRIORITIES, capacity);
     this.clerk = RawColumn.slots(CLERK_WIDTH, capacity);
-    this.comment = RawColumn.comments(pool, capacity);
+    this.comment = new Comments(pool, STREAMS.o_comment, from, 49, capacity);
     this.columns = [
       this.orderKey,
       this.custKey,
@@ -317,12 +309,11 @@ export class OrdersSource implements RowSource {
       this.priority,
       this.clerk,
       RawColumn.numbers(Format.integer, capacity), // the ship priority is 0 for all
-      this.comment,
+      this.comment.column,
     ];
     this.custKeyStream = new Stream(STREAMS.o_custkey, from);
     this.priorityStream = new Stream(STREAMS.o_orderpriority, from);
     this.clerkStream = new Stream(STREAMS.o_clerk, from);
-    this.commentStream = new Stream(STREAMS.o_comment, from);
   }
 
   fill(maxRows: number): number {
@@ -339,7 +330,7 @@ export class OrdersSource implements RowSource {
     }
     this.fillTotals();
     fillPicks(this.priorityStream, orders, noGaps, PRIORITIES, 5, this.priority);
-    fillComments(this.commentStream, orders, noGaps, 49, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(orders, noGaps);
     return orders;
   }
 

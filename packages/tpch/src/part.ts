@@ -1,7 +1,6 @@
 // Parts, and the suppliers of each.
-import { Format, fillComments, fillNumbers, fillPicks, RawColumn, type RowSource, setPick } from './columns.ts';
+import { Comments, Format, fillNumbers, fillPicks, RawColumn, type RowSource, setPick } from './columns.ts';
 import { BRANDS, COLOURS, CONTAINERS, MANUFACTURERS, PART_TYPES } from './lists.ts';
-import { POOL_BYTES } from './pool-text.ts';
 import { drawn, multiplySeed, nextSeed, STREAMS, Stream, seedPower } from './random.ts';
 import type { Cardinality } from './scale.ts';
 import type { TextPool } from './text-pool.ts';
@@ -31,7 +30,6 @@ export function supplierOfPart(part: number, which: number, suppliers: number): 
 /** `part`; `from` and `to` count rows, from 0. */
 export class PartSource implements RowSource {
   readonly columns: readonly RawColumn[];
-  private readonly pool: TextPool;
   private readonly capacity: number;
   private readonly noGaps: Uint8Array;
   private next: number;
@@ -47,17 +45,15 @@ export class PartSource implements RowSource {
   private readonly size: RawColumn;
   private readonly container: RawColumn;
   private readonly price: RawColumn;
-  private readonly comment: RawColumn;
+  private readonly comment: Comments;
   private readonly nameStream: Stream;
   private readonly manufacturerStream: Stream;
   private readonly brandStream: Stream;
   private readonly typeStream: Stream;
   private readonly sizeStream: Stream;
   private readonly containerStream: Stream;
-  private readonly commentStream: Stream;
 
   constructor(_cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
-    this.pool = pool;
     this.capacity = capacity;
     this.next = from;
     this.end = to;
@@ -70,7 +66,7 @@ export class PartSource implements RowSource {
     this.size = RawColumn.numbers(Format.integer, capacity);
     this.container = RawColumn.picks(CONTAINERS, capacity);
     this.price = RawColumn.numbers(Format.hundredths, capacity);
-    this.comment = RawColumn.comments(pool, capacity);
+    this.comment = new Comments(pool, STREAMS.p_comment, from, 14, capacity);
     this.columns = [
       this.key,
       this.name,
@@ -80,7 +76,7 @@ export class PartSource implements RowSource {
       this.size,
       this.container,
       this.price,
-      this.comment,
+      this.comment.column,
     ];
     this.nameStream = new Stream(STREAMS.p_name, from);
     this.manufacturerStream = new Stream(STREAMS.p_mfgr, from);
@@ -88,7 +84,6 @@ export class PartSource implements RowSource {
     this.typeStream = new Stream(STREAMS.p_type, from);
     this.sizeStream = new Stream(STREAMS.p_size, from);
     this.containerStream = new Stream(STREAMS.p_container, from);
-    this.commentStream = new Stream(STREAMS.p_comment, from);
   }
 
   fill(maxRows: number): number {
@@ -104,7 +99,7 @@ export class PartSource implements RowSource {
     fillPicks(this.typeStream, rows, noGaps, PART_TYPES, PART_TYPES.words.length, this.type);
     fillNumbers(this.sizeStream, rows, noGaps, 1, 50, this.size.values);
     fillPicks(this.containerStream, rows, noGaps, CONTAINERS, CONTAINERS.words.length, this.container);
-    fillComments(this.commentStream, rows, noGaps, 14, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(rows, noGaps);
     this.next += rows;
     return rows;
   }
@@ -141,7 +136,6 @@ export class PartSource implements RowSource {
 /** `partsupp`; `from` and `to` count parts, from 0. */
 export class PartsuppSource implements RowSource {
   readonly columns: readonly RawColumn[];
-  private readonly pool: TextPool;
   private readonly suppliers: number;
   private readonly capacity: number;
   private readonly noGaps: Uint8Array;
@@ -151,13 +145,11 @@ export class PartsuppSource implements RowSource {
   private readonly suppKey: RawColumn;
   private readonly quantity: RawColumn;
   private readonly cost: RawColumn;
-  private readonly comment: RawColumn;
+  private readonly comment: Comments;
   private readonly quantityStream: Stream;
   private readonly costStream: Stream;
-  private readonly commentStream: Stream;
 
   constructor(cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
-    this.pool = pool;
     this.suppliers = cardinality.supplier;
     this.capacity = capacity;
     this.next = from;
@@ -167,11 +159,10 @@ export class PartsuppSource implements RowSource {
     this.suppKey = RawColumn.numbers(Format.integer, capacity);
     this.quantity = RawColumn.numbers(Format.integer, capacity);
     this.cost = RawColumn.numbers(Format.hundredths, capacity);
-    this.comment = RawColumn.comments(pool, capacity);
-    this.columns = [this.partKey, this.suppKey, this.quantity, this.cost, this.comment];
+    this.comment = new Comments(pool, STREAMS.ps_comment, from, 124, capacity);
+    this.columns = [this.partKey, this.suppKey, this.quantity, this.cost, this.comment.column];
     this.quantityStream = new Stream(STREAMS.ps_availqty, from);
     this.costStream = new Stream(STREAMS.ps_supplycost, from);
-    this.commentStream = new Stream(STREAMS.ps_comment, from);
   }
 
   fill(maxRows: number): number {
@@ -185,7 +176,7 @@ export class PartsuppSource implements RowSource {
     }
     fillNumbers(this.quantityStream, rows, this.noGaps, 1, 9999, this.quantity.values);
     fillNumbers(this.costStream, rows, this.noGaps, 100, 99901, this.cost.values);
-    fillComments(this.commentStream, rows, this.noGaps, 124, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(rows, this.noGaps);
     this.next += parts;
     return rows;
   }

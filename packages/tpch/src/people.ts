@@ -2,9 +2,9 @@
 import {
   ADDRESS_WIDTH,
   asciiBytes,
+  Comments,
   Format,
   fillAddresses,
-  fillComments,
   fillNumbers,
   fillPhones,
   fillPicks,
@@ -15,7 +15,6 @@ import {
   setPick,
 } from './columns.ts';
 import { NATION_REGIONS, NATIONS, type PickList, REGIONS, SEGMENTS } from './lists.ts';
-import { POOL_BYTES } from './pool-text.ts';
 import { drawn, nextSeed, STREAMS, Stream } from './random.ts';
 import type { Cardinality } from './scale.ts';
 import type { TextPool } from './text-pool.ts';
@@ -29,7 +28,6 @@ const SUPPLIER = asciiBytes('Supplier#');
 /** `customer`; `from` and `to` count rows, from 0. */
 export class CustomerSource implements RowSource {
   readonly columns: readonly RawColumn[];
-  private readonly pool: TextPool;
   private readonly capacity: number;
   private readonly noGaps: Uint8Array;
   private next: number;
@@ -41,16 +39,14 @@ export class CustomerSource implements RowSource {
   private readonly phone: RawColumn;
   private readonly balance: RawColumn;
   private readonly segment: RawColumn;
-  private readonly comment: RawColumn;
+  private readonly comment: Comments;
   private readonly addressStream: Stream;
   private readonly nationStream: Stream;
   private readonly phoneStream: Stream;
   private readonly balanceStream: Stream;
   private readonly segmentStream: Stream;
-  private readonly commentStream: Stream;
 
   constructor(_cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
-    this.pool = pool;
     this.capacity = capacity;
     this.next = from;
     this.end = to;
@@ -62,7 +58,7 @@ export class CustomerSource implements RowSource {
     this.phone = RawColumn.slots(PHONE_WIDTH, capacity);
     this.balance = RawColumn.numbers(Format.hundredths, capacity);
     this.segment = RawColumn.picks(SEGMENTS, capacity);
-    this.comment = RawColumn.comments(pool, capacity);
+    this.comment = new Comments(pool, STREAMS.c_comment, from, 73, capacity);
     this.columns = [
       this.key,
       this.name,
@@ -71,14 +67,13 @@ export class CustomerSource implements RowSource {
       this.phone,
       this.balance,
       this.segment,
-      this.comment,
+      this.comment.column,
     ];
     this.addressStream = new Stream(STREAMS.c_address, from);
     this.nationStream = new Stream(STREAMS.c_nation, from);
     this.phoneStream = new Stream(STREAMS.c_phone, from);
     this.balanceStream = new Stream(STREAMS.c_acctbal, from);
     this.segmentStream = new Stream(STREAMS.c_mktsegment, from);
-    this.commentStream = new Stream(STREAMS.c_comment, from);
   }
 
   fill(maxRows: number): number {
@@ -93,7 +88,7 @@ export class CustomerSource implements RowSource {
     fillPhones(this.phoneStream, rows, this.nation.values, this.phone);
     fillNumbers(this.balanceStream, rows, noGaps, LOWEST_BALANCE, BALANCES, this.balance.values);
     fillPicks(this.segmentStream, rows, noGaps, SEGMENTS, SEGMENTS.words.length, this.segment);
-    fillComments(this.commentStream, rows, noGaps, 73, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(rows, noGaps);
     this.next += rows;
     return rows;
   }
@@ -108,7 +103,6 @@ const SUPPLIER_COMMENT_WIDTH = 104;
 /** `supplier`; `from` and `to` count rows, from 0. */
 export class SupplierSource implements RowSource {
   readonly columns: readonly RawColumn[];
-  private readonly pool: TextPool;
   private readonly capacity: number;
   private readonly noGaps: Uint8Array;
   private next: number;
@@ -119,20 +113,18 @@ export class SupplierSource implements RowSource {
   private readonly nation: RawColumn;
   private readonly phone: RawColumn;
   private readonly balance: RawColumn;
-  private readonly drawnComment: RawColumn;
+  private readonly drawnComments: Comments;
   private readonly comment: RawColumn;
   private readonly addressStream: Stream;
   private readonly nationStream: Stream;
   private readonly phoneStream: Stream;
   private readonly balanceStream: Stream;
-  private readonly commentStream: Stream;
   private readonly noteSelectStream: Stream;
   private readonly noteTypeStream: Stream;
   private readonly noteNoiseStream: Stream;
   private readonly noteOffsetStream: Stream;
 
   constructor(_cardinality: Cardinality, pool: TextPool, from: number, to: number, capacity: number) {
-    this.pool = pool;
     this.capacity = capacity;
     this.next = from;
     this.end = to;
@@ -143,14 +135,13 @@ export class SupplierSource implements RowSource {
     this.nation = RawColumn.numbers(Format.integer, capacity);
     this.phone = RawColumn.slots(PHONE_WIDTH, capacity);
     this.balance = RawColumn.numbers(Format.hundredths, capacity);
-    this.drawnComment = RawColumn.comments(pool, capacity);
+    this.drawnComments = new Comments(pool, STREAMS.s_comment, from, 63, capacity);
     this.comment = RawColumn.slots(SUPPLIER_COMMENT_WIDTH, capacity);
     this.columns = [this.key, this.name, this.address, this.nation, this.phone, this.balance, this.comment];
     this.addressStream = new Stream(STREAMS.s_address, from);
     this.nationStream = new Stream(STREAMS.s_nation, from);
     this.phoneStream = new Stream(STREAMS.s_phone, from);
     this.balanceStream = new Stream(STREAMS.s_acctbal, from);
-    this.commentStream = new Stream(STREAMS.s_comment, from);
     this.noteSelectStream = new Stream(STREAMS.s_noteSelect, from);
     this.noteTypeStream = new Stream(STREAMS.s_noteType, from);
     this.noteNoiseStream = new Stream(STREAMS.s_noteNoise, from);
@@ -168,7 +159,7 @@ export class SupplierSource implements RowSource {
     fillNumbers(this.nationStream, rows, noGaps, 0, NATIONS.words.length, this.nation.values);
     fillPhones(this.phoneStream, rows, this.nation.values, this.phone);
     fillNumbers(this.balanceStream, rows, noGaps, LOWEST_BALANCE, BALANCES, this.balance.values);
-    fillComments(this.commentStream, rows, noGaps, 63, POOL_BYTES, this.pool, this.drawnComment);
+    this.drawnComments.fill(rows, noGaps);
     for (let row = 0; row < rows; row++) this.annotateComment(row);
     this.next += rows;
     return rows;
@@ -177,10 +168,11 @@ export class SupplierSource implements RowSource {
   /** The comment; ten in ten thousand have a customer's complaint or recommendation written over them. */
   private annotateComment(row: number): void {
     const { data } = this.comment;
+    const drawnComment = this.drawnComments.column;
     const start = this.comment.starts[row];
-    const length = this.drawnComment.lengths[row];
-    const from = this.drawnComment.starts[row];
-    for (let i = 0; i < length; i++) data[start + i] = this.pool.bytes[from + i];
+    const length = drawnComment.lengths[row];
+    const from = drawnComment.starts[row];
+    for (let i = 0; i < length; i++) data[start + i] = drawnComment.data[from + i];
     this.comment.lengths[row] = length;
 
     const select = drawnFrom(this.noteSelectStream, 1, 10000);
@@ -201,7 +193,6 @@ function drawnFrom(stream: Stream, low: number, range: number): number {
 /** `nation` and `region`: a list of names with comments; `from` and `to` count rows, from 0. */
 class NamesSource implements RowSource {
   readonly columns: readonly RawColumn[];
-  private readonly pool: TextPool;
   private readonly names: PickList;
   private readonly capacity: number;
   private readonly noGaps: Uint8Array;
@@ -210,11 +201,9 @@ class NamesSource implements RowSource {
   private readonly key: RawColumn;
   private readonly name: RawColumn;
   private readonly region: RawColumn | undefined;
-  private readonly comment: RawColumn;
-  private readonly commentStream: Stream;
+  private readonly comment: Comments;
 
   constructor(names: PickList, pool: TextPool, from: number, to: number, capacity: number) {
-    this.pool = pool;
     this.names = names;
     this.capacity = capacity;
     this.next = from;
@@ -223,9 +212,8 @@ class NamesSource implements RowSource {
     this.key = RawColumn.numbers(Format.integer, capacity);
     this.name = RawColumn.picks(names, capacity);
     this.region = names === NATIONS ? RawColumn.numbers(Format.integer, capacity) : undefined;
-    this.comment = RawColumn.comments(pool, capacity);
-    this.columns = [this.key, this.name, ...(this.region === undefined ? [] : [this.region]), this.comment];
-    this.commentStream = new Stream(names === NATIONS ? STREAMS.n_comment : STREAMS.r_comment, from);
+    this.comment = new Comments(pool, names === NATIONS ? STREAMS.n_comment : STREAMS.r_comment, from, 72, capacity);
+    this.columns = [this.key, this.name, ...(this.region === undefined ? [] : [this.region]), this.comment.column];
   }
 
   fill(maxRows: number): number {
@@ -235,7 +223,7 @@ class NamesSource implements RowSource {
       setPick(this.name, row, this.names, this.next + row);
       if (this.region !== undefined) this.region.values[row] = NATION_REGIONS[this.next + row];
     }
-    fillComments(this.commentStream, rows, this.noGaps, 72, POOL_BYTES, this.pool, this.comment);
+    this.comment.fill(rows, this.noGaps);
     this.next += rows;
     return rows;
   }
