@@ -140,7 +140,12 @@ export async function install() {
     if (error.code !== 'ENOENT') throw error;
     fail('npx was not found', 'npx comes with npm: install Node.js together with npm, see https://nodejs.org/');
   }
-  if (status !== 0) fail(`the install failed with status ${status}`, 'a first install needs the npm registry', status);
+  if (status !== 0)
+    fail(
+      `the install failed with status ${status}`,
+      'the lines above say why; a first install needs the network',
+      status,
+    );
   writeFileSync(STAMP, installFingerprint());
   say(`installed in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }

@@ -38,7 +38,6 @@ if (isMain(import.meta.url)) {
   checkNode();
   const args = mainJobArguments(process.argv.slice(2));
   await install();
-  const status = await build('tools/cli');
-  process.exitCode =
-    status === 0 ? await run(process.execPath, [join(root, 'tools', 'cli', 'bin', 'blockwright.js'), ...args]) : 1;
+  if ((await build('tools/cli')) !== 0) fail('the build failed', 'the lines above say where');
+  process.exitCode = await run(process.execPath, [join(root, 'tools', 'cli', 'bin', 'blockwright.js'), ...args]);
 }

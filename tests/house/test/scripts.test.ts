@@ -1,5 +1,5 @@
 // What `npm start`, `npm test` and `scripts/new-package.mjs` decide before they run anything.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -47,6 +47,51 @@ describe('npm start', () => {
 
   test('refuses a scale without its number', () => {
     expect(start('--scale').status).toBe(2);
+  });
+});
+
+describe('what both do first', () => {
+  const setupUrl = JSON.stringify(pathToFileURL(join(ROOT, 'scripts/setup.mjs')).href);
+  const inNode = (code: string) =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', `const s = await import(${setupUrl});\n${code}`], {
+      encoding: 'utf8',
+    });
+
+  test('an old Node.js is refused, this one and later ones are not', () => {
+    for (const version of ['18.20.0', '20.18.3', '8.0.0']) {
+      const { status, stderr } = inNode(`s.checkNode('${version}');`);
+      expect([version, status]).toEqual([version, 1]);
+      expect(stderr).toMatch(/^blockwright: error: Node\.js .* is too old: 20\.19 or later is needed\nhint: /);
+    }
+    for (const version of ['20.19.0', '22.12.0', '24.0.0', '26.1.0', '100.0.0'])
+      expect([version, inNode(`s.checkNode('${version}');`).status]).toEqual([version, 0]);
+  });
+
+  test('the exit status of what they run is kept, and its output when it is quiet and fails', () => {
+    const child = JSON.stringify("console.log('what went wrong'); process.exitCode = 7");
+    const run = (quiet: boolean) =>
+      inNode(`process.exitCode = await s.run(process.execPath, ['-e', ${child}], { quiet: ${quiet} });`);
+    expect(run(false)).toMatchObject({ status: 7, stdout: 'what went wrong\n' });
+    expect(run(true)).toMatchObject({ status: 7, stdout: '', stderr: 'what went wrong\n' });
+    const missing = inNode("await s.run('no-such-command', []).catch((e) => console.log(e.code));");
+    expect(missing.stdout).toBe('ENOENT\n');
+  });
+
+  test.skipIf(process.platform === 'win32')('a signal goes on to what they run, and its end is awaited', async () => {
+    const child = JSON.stringify(
+      "process.on('SIGTERM', () => setTimeout(() => process.exit(9), 50)); setInterval(() => {}, 1000); console.log('ready')",
+    );
+    const code = `const s = await import(${setupUrl}); process.exitCode = await s.run(process.execPath, ['-e', ${child}]);`;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    parent.stdout.on('data', (data) => {
+      if (String(data).includes('ready')) parent.kill('SIGTERM');
+    });
+    const status = await new Promise((resolve) => {
+      parent.on('close', resolve);
+    });
+    expect(status).toBe(9);
   });
 });
 
