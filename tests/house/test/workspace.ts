@@ -127,7 +127,7 @@ function referencesOf(tsconfig: string): string[] {
     .sort();
 }
 
-export function readPackage(folder: string): WorkspacePackage {
+function readPackage(folder: string): WorkspacePackage {
   return {
     folder,
     floor: FLOORS[folder] ?? Number.NaN,
