@@ -1,8 +1,9 @@
 // bytea and uuid.
 
 import { StorageError } from '@blockwright/base';
+import { ByteSink } from '../byte-sink.ts';
 import { type ColumnType, makeType, wrongKind } from '../column-type.ts';
-import { compareBytes } from '../utf8.ts';
+import { compareBytes, utf8Append } from '../utf8.ts';
 
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
@@ -28,23 +29,17 @@ function parseBytea(text: string): Uint8Array {
     for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(digits.slice(i * 2, i * 2 + 2), 16);
     return bytes;
   }
-  const bytes: number[] = [];
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code !== 0x5c) {
-      if (code > 0x7f) throw badBytea('a bytea in escape form holds ASCII only; write other bytes as \\ooo');
-      bytes.push(code);
-    } else if (text[i + 1] === '\\') {
-      bytes.push(0x5c);
-      i++;
-    } else {
-      const octal = /^[0-3][0-7]{2}/.exec(text.slice(i + 1, i + 4));
-      if (octal === null) throw badBytea();
-      bytes.push(Number.parseInt(octal[0], 8));
-      i += 3;
-    }
+  const sink = new ByteSink();
+  // What is no escape, one backslash or three octal digits after one.
+  const parts = /[^\\]+|\\(?:(\\)|([0-3][0-7]{2}))/y;
+  for (let i = 0; i < text.length; i = parts.lastIndex) {
+    parts.lastIndex = i;
+    const part = parts.exec(text);
+    if (part === null) throw badBytea();
+    if (part[2] === undefined) utf8Append(sink, part[1] ?? part[0]);
+    else sink.append(Uint8Array.of(Number.parseInt(part[2], 8)));
   }
-  return Uint8Array.from(bytes);
+  return sink.bytes.slice(0, sink.length);
 }
 
 const BYTEA: ColumnType<Uint8Array> = makeType<Uint8Array>({

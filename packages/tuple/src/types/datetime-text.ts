@@ -122,6 +122,12 @@ export function parseDate(text: string): number {
   return days;
 }
 
+function roundHalfEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  return rest < 0.5 || (rest === 0.5 && floor % 2 === 0) ? floor : floor + 1;
+}
+
 function zoneSeconds(zone: string | undefined, text: string): number {
   if (zone === undefined || /^[a-z]/i.test(zone)) return 0;
   const digits = zone.slice(1).replaceAll(':', '');
@@ -155,7 +161,7 @@ export function parseTimestamptz(text: string): bigint {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone, era] = match;
   const days = civilDays(text, year, month, day, era);
   const [h, m, s] = [Number(hour), Number(minute), Number(second)];
-  const micros = Math.round(Number(`0.${fraction}0`) * 1e6);
+  const micros = roundHalfEven(Number(`0.${fraction}0`) * 1e6);
   if (h > 24 || m > 59 || s > 60 || (h === 24 && (m > 0 || s > 0 || micros > 0)) || (s === 60 && micros > 0))
     throw fieldOutOfRange(text);
   const seconds = h * 3600 + m * 60 + s - zoneSeconds(zone, text);

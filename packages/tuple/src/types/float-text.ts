@@ -19,8 +19,13 @@ export function float8Text(value: number): string {
   let decimal = decimalOf(magnitude.toExponential());
   // PostgreSQL takes no digits that lie exactly between two doubles, though rounding to even would read them back.
   // Below 2^53 such a midpoint has more digits than any shortest form.
-  if (magnitude >= 2 ** 53 && isMidpoint8(decimal, magnitude)) decimal = decimalOf(magnitude.toPrecision(17));
+  for (let precision = decimal.digits.length; magnitude >= 2 ** 53 && isMidpoint8(decimal, magnitude); precision++)
+    decimal = readsBack(magnitude.toExponential(precision), magnitude) ?? decimal;
   return layOut(value < 0, decimal, 15);
+}
+
+function readsBack(text: string, magnitude: number): Decimal | undefined {
+  return Number(text) === magnitude ? decimalOf(text) : undefined;
 }
 
 /** A float4's text. PostgreSQL: `float4out`. */
@@ -91,12 +96,22 @@ function shortest4(value: number): Decimal {
 
 /** The decimal of `precision` digits nearest to `value`, if it (or the one above it) lies strictly inside the bounds. */
 function nearestInside(value: number, lower: number, upper: number, precision: number): Decimal | undefined {
-  const text = value.toExponential(precision - 1);
+  const text = evenExponential(value, precision - 1);
   if (strictlyInside(text, lower, upper)) return decimalOf(text);
   // Below a power of two the interval is half as wide as above it: the nearest may fall out and the next one up not.
   const [digits, power] = exponential(text);
   const next = `${BigInt(digits) + 1n}e${Number(power) - precision + 1}`;
   return strictlyInside(next, lower, upper) ? decimalOf(Number(next).toExponential(precision - 1)) : undefined;
+}
+
+/** As toExponential, but a value right between two decimals goes to the even one, not to the larger. */
+function evenExponential(value: number, fractionDigits: number): string {
+  const text = value.toExponential(fractionDigits);
+  const [digits, power] = exponential(text);
+  if ('02468'.includes(digits.at(-1) as string)) return text;
+  const below = `${BigInt(digits) - 1n}e${Number(power) - fractionDigits}`;
+  const between = `${BigInt(digits) * 10n - 5n}e${Number(power) - fractionDigits - 1}`;
+  return compareDecimal(between, value) === 0 ? below : text;
 }
 
 function strictlyInside(text: string, lower: number, upper: number): boolean {
