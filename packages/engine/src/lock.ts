@@ -3,13 +3,25 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isStorageError, StorageError } from '@blockwright/base';
-import type { Vfs } from '@blockwright/vfs';
+import { NodeVfs, type Vfs } from '@blockwright/vfs';
 
 /** Name of the lock file below the data directory. */
 export const LOCK_FILE = 'blockwright.pid';
 
 /** Directories that this process holds: its own pid in a lock file means nothing across two opens in one process. */
 const heldHere = new Set<string>();
+/** The same for file systems that are not the machine's: each has directories of its own. */
+const heldElsewhere = new WeakMap<Vfs, Set<string>>();
+
+function heldOn(vfs: Vfs): Set<string> {
+  if (vfs instanceof NodeVfs) return heldHere;
+  let held = heldElsewhere.get(vfs);
+  if (held === undefined) {
+    held = new Set();
+    heldElsewhere.set(vfs, held);
+  }
+  return held;
+}
 
 /** A held lock: {@link release} gives it up. */
 export class DirectoryLock {
@@ -30,7 +42,7 @@ export class DirectoryLock {
    */
   static take(vfs: Vfs, directory: string, realDirectory: string): DirectoryLock {
     const path = `${directory}/${LOCK_FILE}`;
-    if (heldHere.has(realDirectory)) throw inUse(path, `It is open in this process (pid ${process.pid}) already.`);
+    if (heldOn(vfs).has(realDirectory)) throw inUse(path, `It is open in this process (pid ${process.pid}) already.`);
     const mine = `${path}.${process.pid}.${process.hrtime.bigint().toString(36)}`;
     const file = vfs.open(mine, 'createExclusive');
     try {
@@ -45,7 +57,7 @@ export class DirectoryLock {
     } finally {
       vfs.unlink(mine);
     }
-    heldHere.add(realDirectory);
+    heldOn(vfs).add(realDirectory);
     return new DirectoryLock(vfs, path, realDirectory);
   }
 
@@ -63,7 +75,7 @@ export class DirectoryLock {
   release(): void {
     if (!this.held) return;
     this.held = false;
-    heldHere.delete(this.key);
+    heldOn(this.vfs).delete(this.key);
     try {
       this.vfs.unlink(this.path);
     } catch (error) {
