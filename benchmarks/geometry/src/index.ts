@@ -1,1 +1,1 @@
-export {};
+export { geometryBenchmark } from './benchmark.ts';
