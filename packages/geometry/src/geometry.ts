@@ -93,13 +93,30 @@ export class BlockGeometry {
 
   /** Page of the visibility map that holds the bits of heap block `block`. PostgreSQL: `HEAPBLK_TO_MAPBLOCK`. */
   vmBlockOf(block: BlockNumber): BlockNumber {
+    // The rounds are written out: five are enough for every block number (a test proves it), and a loop in here would
+    // keep the compiler from hoisting its checks out of the loop of a caller that this is inlined into.
     const shift = this.vmShift;
     const mask = this.vmMask;
-    let quotient = 0;
-    let rest = block >>> 0;
-    for (let q = rest >>> shift; q !== 0; q = rest >>> shift) {
+    let q = block >>> shift;
+    let quotient = q;
+    let rest = (q << 6) + (q << 5) + (block & mask);
+    q = rest >>> shift;
+    if (q !== 0) {
       quotient += q;
       rest = (q << 6) + (q << 5) + (rest & mask);
+      q = rest >>> shift;
+      if (q !== 0) {
+        quotient += q;
+        rest = (q << 6) + (q << 5) + (rest & mask);
+        q = rest >>> shift;
+        if (q !== 0) {
+          quotient += q;
+          rest = (q << 6) + (q << 5) + (rest & mask);
+          q = rest >>> shift;
+          quotient += q;
+          rest = (q << 6) + (q << 5) + (rest & mask);
+        }
+      }
     }
     return rest >= this.heapBlocksPerVmPage ? quotient + 1 : quotient;
   }
