@@ -110,9 +110,9 @@ export class BufferFrames {
   /** Lets go of all memory. */
   release(): void {
     this.chunks.length = 0;
+    this.words.fill(0, 0, this.used << 2);
     this.used = 0;
     this.freeHead = NO_BUFFER;
-    this.words.fill(0);
   }
 
   private addChunk(): void {

@@ -323,9 +323,11 @@ export class BufferPool implements Disposable {
   /** Lets go of the memory and writes nothing: after a failed sync, when only recovery may decide. */
   abandon(): void {
     this.closed = true;
-    this.table.clear();
+    const { words, frames, table } = this;
+    // One by one: a table made for many buffers, few of which were used, is mostly memory that was never touched.
+    for (let id = 0; id < frames.used; id++) if ((words[(id << 2) + WORD_STATE] & STATE_VALID) !== 0) table.remove(id);
     this.poison?.clear();
-    this.frames.release();
+    frames.release();
     this.forks.clear();
     this.latest = undefined;
     this.scratch = undefined;

@@ -61,10 +61,6 @@ export class BufferTable {
     slots[hole] = 0;
   }
 
-  clear(): void {
-    this.slots.fill(0);
-  }
-
   private home(id: BufferId): number {
     const at = id << 2;
     const key = this.words[at + WORD_BLOCK];

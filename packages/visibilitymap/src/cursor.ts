@@ -1,6 +1,7 @@
 // Reads the map for somebody who asks for one heap block after another: the map page stays pinned, and with it the
 // window of heap blocks whose bits it holds. Within the window a status costs one subtraction, one compare, one byte.
 import type { BlockNumber } from '@blockwright/base';
+import { SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import type { VisibilityMap } from './map.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -18,6 +19,9 @@ export class VisibilityCursor implements Disposable {
   private bits: Uint8Array = NOTHING;
   private at = 0;
   private buffer = -1;
+  /** Pages that the map had, and its count of moves, when it was last asked. */
+  private end: BlockNumber = 0;
+  private moves = -1;
   private closed = false;
 
   /** @internal */
@@ -50,13 +54,21 @@ export class VisibilityCursor implements Disposable {
   private cross(b: BlockNumber): number {
     if (this.closed) throw new TypeError('the visibility cursor is closed');
     this.leave();
-    const { pool, geometry } = this.map;
+    const { map } = this;
+    const { pool, geometry } = map;
     const mapBlock = geometry.vmBlockOf(b);
-    const id = this.map.pinForReading(mapBlock);
-    if (id < 0) return 0;
+    if (this.moves !== map.moves) {
+      this.end = map.readableBlocks();
+      this.moves = map.moves;
+    }
+    if (mapBlock >= this.end) {
+      map.stats.missingPages++;
+      return 0;
+    }
+    const id = pool.pinZeroOnError(map.fork, mapBlock);
     this.buffer = id;
     this.bits = pool.memory(id).u8;
-    this.at = pool.base(id) + this.map.headerBytes;
+    this.at = pool.base(id) + SIZE_OF_PAGE_HEADER;
     this.first = geometry.firstHeapBlockOf(mapBlock);
     this.length = geometry.heapBlocksPerVmPage;
     return this.status(b);

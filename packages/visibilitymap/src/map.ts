@@ -1,6 +1,6 @@
 // The visibility map of one heap: get, set, clear, count, truncate. It reads and writes map pages only; that a bit may
 // be set at all (the heap page's PD_ALL_VISIBLE is set first, and cleared together with the bit) is the caller's duty.
-import type { BlockNumber, BufferId } from '@blockwright/base';
+import { type BlockNumber, type BufferId, INVALID_BLOCK_NUMBER, isStorageError } from '@blockwright/base';
 import type { BufferedFork, BufferPool } from '@blockwright/bufmgr';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { pageInit, pageIsNew } from '@blockwright/page';
@@ -38,8 +38,11 @@ export class VisibilityMap {
   readonly fork: VisibilityFork;
   readonly geometry: BlockGeometry;
   readonly stats: VisibilityMapStats = { missingPages: 0 };
-  /** @internal */
-  readonly headerBytes: number = SIZE_OF_PAGE_HEADER;
+  /**
+   * Goes up when the map's end moves, so that cursors look again.
+   * @internal
+   */
+  moves = 0;
 
   constructor(options: { readonly pool: BufferPool; readonly fork: VisibilityFork }) {
     this.pool = options.pool;
@@ -139,6 +142,7 @@ export class VisibilityMap {
     }
     if (keep >= blocks) return;
     pool.dropFork(fork, keep);
+    this.moves++;
     fork.truncate(keep);
   }
 
@@ -153,11 +157,21 @@ export class VisibilityMap {
   }
 
   /**
-   * Pins a page of the map, or gives -1 when the map ends before it.
+   * Map pages that can be read: those of the fork, or, when a hole in its files hides how many it has, all; the pool
+   * reads each page that is not there as zeros.
    * @internal
    */
-  pinForReading(mapBlock: BlockNumber): BufferId {
-    if (mapBlock < this.blockCount()) return this.pool.pinZeroOnError(this.fork, mapBlock);
+  readableBlocks(): BlockNumber {
+    try {
+      return this.blockCount();
+    } catch (error) {
+      if (isStorageError(error) && (error.code === 'XX001' || error.code === '58P01')) return INVALID_BLOCK_NUMBER;
+      throw error;
+    }
+  }
+
+  private pinForReading(mapBlock: BlockNumber): BufferId {
+    if (mapBlock < this.readableBlocks()) return this.pool.pinZeroOnError(this.fork, mapBlock);
     this.stats.missingPages++;
     return -1;
   }
@@ -170,6 +184,7 @@ export class VisibilityMap {
       if (!fork.exists()) fork.create();
       // Pages skipped over stay new, all zero, until something is set on them.
       pool.extend(fork, mapBlock + 1 - blocks);
+      this.moves++;
     }
     const id = pool.pinZeroOnError(fork, mapBlock);
     const m = pool.memory(id);
