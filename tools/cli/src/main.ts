@@ -6,12 +6,18 @@ import type { Io } from './io.ts';
 import { ExitStatus } from './output/errors.ts';
 import { runCli } from './program.ts';
 
+const IMPATIENCE_MS = 500;
+
 /** Runs the process's command line and sets its exit status. */
 export async function main(): Promise<void> {
   const interrupt = new AbortController();
+  let abortedAt = Number.POSITIVE_INFINITY;
   const onSignal = (): void => {
-    // The second Ctrl-C does not wait for a block boundary.
-    if (interrupt.signal.aborted) process.exit(ExitStatus.interrupted);
+    // A second Ctrl-C does not wait for a block boundary. At once it is not a second one: npm passes on the signal
+    // that the terminal has sent to the whole group already.
+    if (performance.now() - abortedAt > IMPATIENCE_MS) process.exit(ExitStatus.interrupted);
+    if (interrupt.signal.aborted) return;
+    abortedAt = performance.now();
     interrupt.abort();
   };
   process.on('SIGINT', onSignal);
