@@ -105,7 +105,7 @@ export function checkSource(src: Uint8Array, from: number, length: number): void
 }
 
 /** Below this, a loop is faster than the view that `set` needs. */
-const SHORT_COPY_BYTES = 96;
+const SHORT_COPY_BYTES = 32;
 
 export function copyBytes(src: Uint8Array, from: number, dest: Uint8Array, at: number, length: number): void {
   if (src === dest) dest.copyWithin(at, from, from + length);

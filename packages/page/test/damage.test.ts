@@ -8,6 +8,11 @@ import {
   LP_DEAD,
   LP_NORMAL,
   LP_REDIRECT,
+  LP_UNUSED,
+  linePointer,
+  lpFlags,
+  lpLength,
+  lpOffset,
   makeLinePointer,
   PAI_IS_HEAP,
   PAI_OVERWRITE,
@@ -135,7 +140,25 @@ function anyPage(size: number): fc.Arbitrary<{ page: Uint8Array }> {
       for (const [at, value] of changes) m.u32[at] = value;
       return page;
     });
-  return fc.oneof(random, header, changed).map((page) => ({
+  const overlapping = fc
+    .tuple(random, fc.array(fc.tuple(fc.nat(19), fc.integer({ min: 1, max: 24 })), { maxLength: 7 }))
+    .map(([page, places]) => {
+      const m = new PageMemoryViews(page.buffer);
+      const keep = page.slice();
+      pageInit(m, 0, g);
+      page.set(keep.subarray(24), 24);
+      pageSetLower(m, 0, 24 + 4 * places.length);
+      pageSetUpper(m, 0, size - 256);
+      places.forEach(([at, length], i) => {
+        const isLast = i === 0 && (at & 1) === 0; // one that need not move, with others lying over it
+        const lp = isLast
+          ? makeLinePointer(size - 8, LP_NORMAL, 8)
+          : makeLinePointer(size - 168 + at * 8, LP_NORMAL, length);
+        setLinePointer(m, 0, i + 1, lp);
+      });
+      return page;
+    });
+  return fc.oneof(random, header, changed, overlapping).map((page) => ({
     page,
     [fc.toStringMethod]: () => `${size} bytes from ${Buffer.from(page.subarray(0, 128)).toString('hex')}`,
   }));
@@ -156,6 +179,38 @@ describe.each(BLOCK_SIZES)('any bytes as a page of %i', (size) => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('are refused when an item lies outside the item area, else keep every byte of every item, overlapping or not', () => {
+    let refused = 0;
+    let repaired = 0;
+    const dirty = new CompactionScratch(g);
+    fc.assert(
+      fc.property(anyPage(size), ({ page }) => {
+        const bytes = page.slice();
+        const m = new PageMemoryViews(bytes.buffer);
+        const isOutside = findings(m, 0, g).some((f) => /pointer\.(misaligned|beyond|below|overlaps_)/.test(f.code));
+        dirty.words.fill(0xdeadbeef);
+        try {
+          pageRepairFragmentation(m, 0, g, dirty);
+        } catch (error) {
+          expect(error).toBeInstanceOf(StorageError);
+          refused++;
+          return;
+        }
+        repaired++;
+        expect(isOutside, 'an item outside the item area').toBe(false);
+        const before = new PageMemoryViews(page.buffer);
+        for (let o = 1; o <= pageMaxOffset(m, 0); o++) {
+          const [was, is] = [linePointer(before, 0, o), linePointer(m, 0, o)];
+          if (lpFlags(was) === LP_UNUSED || lpLength(was) === 0) continue;
+          const bytesOf = (from: PageMemory, lp: number) => from.u8.subarray(lpOffset(lp), lpOffset(lp) + lpLength(lp));
+          expect([o, Buffer.compare(bytesOf(m, is), bytesOf(before, was))]).toEqual([o, 0]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+    expect(Math.min(refused, repaired)).toBeGreaterThan(20);
   });
 
   it('can be looked at as a Page without any other error', () => {
