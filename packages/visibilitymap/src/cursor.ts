@@ -4,6 +4,7 @@ import type { BlockNumber } from '@blockwright/base';
 import { SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import type { VisibilityMap } from './map.ts';
 
+const BLOCK_NUMBERS = 0x1_0000_0000;
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -70,8 +71,10 @@ export class VisibilityCursor implements Disposable {
     this.bits = pool.memory(id).u8;
     this.at = pool.base(id) + SIZE_OF_PAGE_HEADER;
     this.first = geometry.firstHeapBlockOf(mapBlock);
-    this.length = geometry.heapBlocksPerVmPage;
-    return this.status(b);
+    // The last page's bits go on beyond the last block number; block 0 must not fall among them when it wraps.
+    this.length = Math.min(geometry.heapBlocksPerVmPage, BLOCK_NUMBERS - this.first);
+    const i = (b - this.first) >>> 0;
+    return (this.bits[this.at + (i >>> 2)] >>> ((i & 3) << 1)) & 3;
   }
 
   private leave(): void {
