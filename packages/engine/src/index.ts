@@ -1,5 +1,6 @@
 export { Database, type LoadBatch, type LoadOptions, type OpenOptions, type TableInfo } from './database.ts';
 export { type InitdbOptions, initdb } from './directory.ts';
+export { PostgresDatabase, type PostgresDatabaseOptions } from './postgres-database.ts';
 export { RelationFile, type RelationFileOptions } from './relation-file.ts';
 export { type Batch, Scan, type ScanOptions } from './scan.ts';
 export { parseMemorySize } from './sizes.ts';

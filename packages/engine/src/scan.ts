@@ -4,6 +4,7 @@ import { nearestName, StorageError } from '@blockwright/base';
 import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
 import {
   type ColumnType,
+  type FetchToast,
   type TupleDescriptor,
   type Vector,
   type VectorOptions,
@@ -12,6 +13,8 @@ import {
 import type { ColumnName, Row, TableDef } from './table.ts';
 
 export interface ScanOptions<Name extends string> extends VectorOptions {
+  /** Fetches values stored out of line; without it they are an error. */
+  readonly fetchToast?: FetchToast;
   readonly columns: readonly Name[];
   /** What to do with rows whose header does not say whether they are visible: `error` by default. */
   readonly unknown?: UnknownPolicy;
@@ -45,6 +48,7 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
       columns: indexes,
       unknown: options.unknown,
       charCodes: options.charCodes,
+      fetchToast: options.fetchToast,
     });
     this.names = options.columns;
     this.types = indexes.map((index) => descriptor.columns[index]?.type as ColumnType<unknown>);

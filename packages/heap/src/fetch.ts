@@ -3,7 +3,7 @@ import type { Relation } from '@blockwright/access';
 import { type BlockNumber, isStorageError, type OffsetNumber } from '@blockwright/base';
 import { LP_NORMAL, linePointer, lpFlags, lpLength, lpOffset } from '@blockwright/page';
 import type { RowDecoder } from '@blockwright/tuple';
-import { linePointerCount } from './collect.ts';
+import { linePointerCount, type UnknownPolicy } from './collect.ts';
 import { corruptLinePointer, inTuple, unknownVisibility } from './errors.ts';
 import { judgeByHints, UNKNOWN, VISIBLE } from './visibility.ts';
 
@@ -18,6 +18,7 @@ export function heapFetch(
   decoder: RowDecoder,
   block: BlockNumber,
   offset: OffsetNumber,
+  unknown: UnknownPolicy = 'error',
 ): Record<string, unknown> | undefined {
   const { pool, main, geometry, name } = relation;
   if (block >= relation.blockCount()) return undefined;
@@ -37,8 +38,9 @@ export function heapFetch(
     const xmin = m.u32[position >> 2];
     const xmax = m.u32[(position + 4) >> 2];
     const verdict = judgeByHints(m.u16[(position + 20) >> 1] as number, xmin, xmax);
-    if (verdict === UNKNOWN) throw unknownVisibility(name, block, offset, xmin, xmax);
-    return verdict === VISIBLE ? decoder.object(m, position, length) : undefined;
+    if (verdict === UNKNOWN && unknown === 'error') throw unknownVisibility(name, block, offset, xmin, xmax);
+    const taken = verdict === VISIBLE || (verdict === UNKNOWN && unknown === 'include');
+    return taken ? decoder.object(m, position, length) : undefined;
   } catch (error) {
     throw isStorageError(error) && (error as { tupleIndex?: number }).tupleIndex !== undefined
       ? inTuple(error, name, block, offset)

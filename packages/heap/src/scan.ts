@@ -4,7 +4,13 @@
 import type { Relation } from '@blockwright/access';
 import { type BlockNumber, type BufferId, isStorageError } from '@blockwright/base';
 import type { BufferRing } from '@blockwright/bufmgr';
-import { BatchDecoder, type TupleDescriptor, type Vector, type VectorOptions } from '@blockwright/tuple';
+import {
+  BatchDecoder,
+  type FetchToast,
+  type TupleDescriptor,
+  type Vector,
+  type VectorOptions,
+} from '@blockwright/tuple';
 import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
 import { inTuple } from './errors.ts';
 
@@ -32,6 +38,8 @@ export class HeapBatch {
 }
 
 export interface HeapScanOptions extends VectorOptions {
+  /** Fetches values stored out of line; without it they are an error. */
+  readonly fetchToast?: FetchToast;
   /** Columns to decode, as indexes into the descriptor, in the order wanted. */
   readonly columns: readonly number[];
   /** First block, 0 by default. */
@@ -62,7 +70,10 @@ export class HeapScan implements Disposable {
   constructor(relation: Relation, descriptor: TupleDescriptor, options: HeapScanOptions) {
     const { geometry, pool } = relation;
     this.relation = relation;
-    this.decoder = BatchDecoder.for(descriptor, options.columns, { charCodes: options.charCodes });
+    this.decoder = BatchDecoder.for(descriptor, options.columns, {
+      charCodes: options.charCodes,
+      fetchToast: options.fetchToast,
+    });
     const capacity = BATCH_ROWS + geometry.maxOffsetNumber;
     this.batch = new HeapBatch(capacity, this.decoder.createVectors(capacity));
     this.tuples = new PageTuples(geometry);
@@ -108,7 +119,9 @@ export class HeapScan implements Disposable {
   private readPage(block: BlockNumber, batch: HeapBatch): void {
     const { pool, main, geometry, name } = this.relation;
     if (block >= this.readUntil) {
-      const count = Math.min(this.readAheadBlocks, this.end - block);
+      // No Math.min: over doubles its machine code holds a division, which makes the NaN that it might have to return.
+      const left = this.end - block;
+      const count = left < this.readAheadBlocks ? left : this.readAheadBlocks;
       pool.readAhead(main, block, count, this.ring);
       this.readUntil = block + count;
     }

@@ -1,0 +1,104 @@
+// The columns of PostgreSQL's own catalogs that are read here, by major version. Their layout is not written in the
+// database that they describe before they are read, so it is known here, and checked against pg_attribute's own rows
+// afterwards. PostgreSQL: pg_class.h, pg_attribute.h, pg_database.h, pg_namespace.h.
+import {
+  bool,
+  type ColumnType,
+  float4,
+  int2,
+  int4,
+  name,
+  oid,
+  opaque,
+  quotedChar,
+  TupleDescriptor,
+} from '@blockwright/tuple';
+
+type Layout = readonly (readonly [name: string, type: ColumnType])[];
+
+/** Columns after the ones that are read, of any number: arrays and the like, which may be null. */
+const MOST_TRAILING = 24;
+
+const when = (condition: boolean, columns: Layout): Layout => (condition ? columns : []);
+
+/** The catalogs of a PostgreSQL of major version 13 to 18, as far as they are read. */
+export interface PostgresLayouts {
+  readonly pgClass: TupleDescriptor;
+  readonly pgAttribute: TupleDescriptor;
+  readonly pgDatabase: TupleDescriptor;
+  readonly pgNamespace: TupleDescriptor;
+}
+
+export function postgresLayouts(version: number): PostgresLayouts {
+  return {
+    pgClass: withTrailing([
+      ['oid', oid()],
+      ['relname', name()],
+      ['relnamespace', oid()],
+      ['reltype', oid()],
+      ['reloftype', oid()],
+      ['relowner', oid()],
+      ['relam', oid()],
+      ['relfilenode', oid()],
+      ['reltablespace', oid()],
+      ['relpages', int4()],
+      ['reltuples', float4()],
+      ['relallvisible', int4()],
+      ...when(version >= 18, [['relallfrozen', int4()]]),
+      ['reltoastrelid', oid()],
+      ['relhasindex', bool()],
+      ['relisshared', bool()],
+      ['relpersistence', quotedChar()],
+      ['relkind', quotedChar()],
+      ['relnatts', int2()],
+    ]),
+    pgAttribute: withTrailing(attributeLayout(version)),
+    pgDatabase: withTrailing([
+      ['oid', oid()],
+      ['datname', name()],
+    ]),
+    pgNamespace: withTrailing([
+      ['oid', oid()],
+      ['nspname', name()],
+    ]),
+  };
+}
+
+function attributeLayout(version: number): Layout {
+  return [
+    ['attrelid', oid()],
+    ['attname', name()],
+    ['atttypid', oid()],
+    ...when(version < 16, [['attstattarget', int4()]]),
+    ['attlen', int2()],
+    ['attnum', int2()],
+    ...when(version < 16, [['attndims', int4()]]),
+    ...when(version < 18, [['attcacheoff', int4()]]),
+    ['atttypmod', int4()],
+    ...when(version >= 16, [['attndims', int2()]]),
+    ['attbyval', bool()],
+    ...when(version < 14, [['attstorage', quotedChar()]]),
+    ['attalign', quotedChar()],
+    ...when(version >= 14, [
+      ['attstorage', quotedChar()],
+      ['attcompression', quotedChar()],
+    ]),
+    ['attnotnull', bool()],
+    ['atthasdef', bool()],
+    ['atthasmissing', bool()],
+    ['attidentity', quotedChar()],
+    ['attgenerated', quotedChar()],
+    ['attisdropped', bool()],
+  ];
+}
+
+/** The known columns, then places for those that follow: a tuple may have fewer attributes, never more. */
+function withTrailing(layout: Layout): TupleDescriptor {
+  return TupleDescriptor.of([
+    ...layout.map(([column, type]) => ({ name: column, type })),
+    ...Array.from({ length: MOST_TRAILING }, (_, i) => ({
+      name: `(trailing ${i + 1})`,
+      type: opaque(-1, 'i').nullable() as ColumnType,
+    })),
+  ]);
+}

@@ -1,0 +1,170 @@
+// A PostgreSQL data directory as a database: its tables scanned and counted as they lie, read only.
+import { checkOptions, StorageError } from '@blockwright/base';
+import type { BufferStats } from '@blockwright/bufmgr';
+import { PostgresDirectory, type PostgresTable } from '@blockwright/catalog';
+import type { PgControl } from '@blockwright/control';
+import type { BlockSize } from '@blockwright/geometry';
+import { type HeapCount, type HeapPageStats, heapCount, heapPageStats, type UnknownPolicy } from '@blockwright/heap';
+import type { ColumnType } from '@blockwright/tuple';
+import type { Vfs } from '@blockwright/vfs';
+import { VisibilityMap } from '@blockwright/visibilitymap';
+import type { TableInfo } from './database.ts';
+import { Scan, type ScanOptions } from './scan.ts';
+import { parseMemorySize } from './sizes.ts';
+import type { ColumnName, TableDef } from './table.ts';
+
+export interface PostgresDatabaseOptions {
+  /** Name of the database; by default the only one that is neither a template nor `postgres`, else `postgres`. */
+  readonly database?: string;
+  /** Bytes of the buffer pool, or text; 128MB by default. */
+  readonly sharedBuffers?: number | string;
+  readonly onWarning?: (message: string) => void;
+  readonly vfs?: Vfs;
+}
+
+const KNOWN_OPTIONS = ['database', 'sharedBuffers', 'onWarning', 'vfs'];
+const SMALLEST_BLOCK = 1024;
+/** Catalogs and what initdb makes have smaller object ids. PostgreSQL: `FirstNormalObjectId`. */
+const FIRST_NORMAL_OID = 16384;
+
+/** A PostgreSQL database whose server is stopped. The same calls as on `Database`, without those that change anything. */
+export class PostgresDatabase implements Disposable {
+  private readonly postgres: PostgresDirectory;
+
+  private constructor(postgres: PostgresDirectory) {
+    this.postgres = postgres;
+  }
+
+  /**
+   * Opens a PostgreSQL data directory of version 13 to 18 whose server is stopped.
+   * @throws StorageError 55006 when it is running; otherwise as `PostgresDirectory.open`.
+   */
+  static open(directory: string, options: PostgresDatabaseOptions = {}): PostgresDatabase {
+    checkOptions('PostgresDatabase.open', options, KNOWN_OPTIONS);
+    const { sharedBuffers = '128MB', ...rest } = options;
+    // The block size is known only once the directory is open: the pool is sized for the smallest, and takes memory
+    // only as it is used.
+    const buffers = Math.max(Math.floor(parseMemorySize('sharedBuffers', sharedBuffers) / SMALLEST_BLOCK), 16);
+    const postgres = PostgresDirectory.open(directory, { ...rest, buffers });
+    return new PostgresDatabase(postgres);
+  }
+
+  get directory(): string {
+    return this.postgres.directory;
+  }
+
+  /** Name of the database. */
+  get name(): string {
+    return this.postgres.database;
+  }
+
+  /** Major version of the PostgreSQL that wrote it. */
+  get version(): number {
+    return this.postgres.version;
+  }
+
+  get control(): PgControl {
+    return this.postgres.control;
+  }
+
+  get blockSize(): BlockSize {
+    return this.postgres.geometry.size;
+  }
+
+  get bufferStats(): BufferStats {
+    return this.postgres.bufferStats;
+  }
+
+  /** Every table, catalogs included, by schema and name. */
+  tables(): TableInfo[] {
+    return this.postgres
+      .relations()
+      .filter(({ kind }) => kind === 'r' || kind === 'm')
+      .map((relation) => {
+        const handle = this.postgres.relation(relation);
+        const blocks = handle.main.exists() ? handle.blockCount() : 0;
+        return {
+          name: relation.schema === 'public' ? relation.name : `${relation.schema}.${relation.name}`,
+          oid: relation.oid,
+          columns: this.postgres.table(`${relation.schema}.${relation.name}`).descriptor.liveColumns().length,
+          blocks,
+          bytes: blocks * this.blockSize,
+          isCatalog: relation.oid < FIRST_NORMAL_OID,
+          path: handle.storage.name,
+        };
+      });
+  }
+
+  /**
+   * The definition of a table, by `name` or `schema.name`.
+   * @throws StorageError 42P01 when there is none.
+   */
+  table(name: string): TableDef {
+    const table = this.postgres.table(name);
+    const columns: Record<string, ColumnType<unknown>> = {};
+    for (const { name: column, type, isDropped } of table.descriptor.columns) if (!isDropped) columns[column] = type;
+    return { name, columns, descriptor: table.descriptor };
+  }
+
+  /**
+   * Scans a table's visible rows.
+   * @throws StorageError 0A000 for a column whose type is not read, or that was added with a default.
+   */
+  scan<Table extends TableDef, Name extends ColumnName<Table>>(
+    definition: Table,
+    options: ScanOptions<Name>,
+  ): Scan<Table, Name> {
+    const table = this.postgres.table(definition.name);
+    for (const column of options.columns) refuseUnreadable(table, column);
+    const relation = this.postgres.relation(table);
+    return new Scan(relation, table.descriptor, { ...options, fetchToast: this.postgres.toastReader(table) });
+  }
+
+  /** Counts a table's visible rows; with `map: false`, without asking the visibility map. */
+  count(definition: TableDef, options: { map?: boolean; unknown?: UnknownPolicy } = {}): HeapCount {
+    const { pool, vm, relation } = this.parts(definition);
+    const map = options.map === false ? undefined : new VisibilityMap({ pool, fork: vm });
+    return heapCount(relation, { map, unknown: options.unknown });
+  }
+
+  /** How full a table's pages are. */
+  pageStats(definition: TableDef): HeapPageStats {
+    return heapPageStats(this.parts(definition).relation);
+  }
+
+  /** Closes every file; again is fine. */
+  close(): void {
+    this.postgres.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  private parts(definition: TableDef) {
+    const relation = this.postgres.relation(this.postgres.table(definition.name));
+    return { relation, pool: relation.pool, vm: relation.vm };
+  }
+}
+
+function refuseUnreadable(table: PostgresTable, column: string): void {
+  const typeOid = table.unreadable.get(column);
+  if (typeOid !== undefined) {
+    throw new StorageError(
+      '0A000',
+      `column "${column}" of table "${table.name}" has a type that is not read (object id ${typeOid})`,
+      {
+        hint: 'Choose other columns.',
+      },
+    );
+  }
+  if (table.withMissingValue.has(column)) {
+    throw new StorageError(
+      '0A000',
+      `column "${column}" of table "${table.name}" was added with a default, which is not read yet`,
+      {
+        hint: 'Choose other columns.',
+      },
+    );
+  }
+}
