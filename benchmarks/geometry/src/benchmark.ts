@@ -18,7 +18,7 @@ import { BufferPool } from '@blockwright/bufmgr';
 import { BLOCK_SIZES, BlockGeometry, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 import { ComputedMapFork } from './map-fork.ts';
-import { makeWalk, VARIANTS, type VariantName, type Walk } from './variants.ts';
+import { makeWalk, type Surroundings, VARIANTS, type VariantName, type Walk } from './variants.ts';
 import { mapMemory, randomTids, rightAnswer, sequentialTids, type Tids, type WalkName } from './walks.ts';
 
 /** Run-time geometry may cost this much more than literal constants on the sequential walk. */
@@ -153,6 +153,7 @@ interface Scene {
   readonly answers: readonly number[];
   /** {@link INSTANCES} of each variant. */
   readonly walks: ReadonlyMap<VariantName, readonly Walk[]>;
+  readonly surroundings: Surroundings;
   close(): void;
 }
 
@@ -178,6 +179,7 @@ export function makeScene(walk: WalkName, g: BlockGeometry, { tids: count, heapB
     stretches,
     answers: Array.from({ length: stretches }, (_, i) => rightAnswer(tids, i * length, (i + 1) * length)),
     walks,
+    surroundings,
     close: () => {
       cursor.close();
       pool.abandon();

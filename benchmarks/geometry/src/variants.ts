@@ -27,9 +27,14 @@ export interface Surroundings {
   readonly cursor: VisibilityCursor;
 }
 
-/** A new function for a variant. */
+/** A new function for a variant, bound to what it is called with. */
 export function makeWalk(name: VariantName, surroundings: Surroundings): Walk {
-  const { geometry: g } = surroundings;
+  const compiled = compileWalk(name, surroundings.geometry);
+  return (tids, from, to) => callWalk(compiled, surroundings, tids, from, to);
+}
+
+/** @internal A new function for a variant. */
+export function compileWalk(name: VariantName, g: BlockGeometry): CompiledWalk {
   const literal = { shift: String(g.shift), size: String(g.size), perPage: String(g.heapBlocksPerVmPage) };
   const body = BODIES[name](literal, { shift: 'shift', size: 'size', perPage: 'perPage' });
   // The function's name is what profilers and disassemblies show.
@@ -43,11 +48,11 @@ return function ${identifier}(blocks, offsets, from, to, u8, bufferOf, g, cursor
   ${body}
   return answer;
 };`;
-  const compiled = (new Function(source) as () => Compiled)();
-  return (tids, from, to) => callWalk(compiled, surroundings, tids, from, to);
+  return (new Function(source) as () => CompiledWalk)();
 }
 
-type Compiled = (
+/** @internal */
+export type CompiledWalk = (
   blocks: Uint32Array,
   offsets: Uint16Array,
   from: number,
@@ -63,7 +68,7 @@ type Compiled = (
  * it the geometry and the memory of one run as constants.
  */
 function callWalk(
-  walk: Compiled,
+  walk: CompiledWalk,
   { map, geometry, cursor }: Surroundings,
   tids: Tids,
   from: number,

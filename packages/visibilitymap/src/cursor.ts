@@ -4,7 +4,6 @@ import type { BlockNumber } from '@blockwright/base';
 import { SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import type { VisibilityMap } from './map.ts';
 
-const BLOCK_NUMBERS = 0x1_0000_0000;
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -72,7 +71,10 @@ export class VisibilityCursor implements Disposable {
     this.at = pool.base(id) + SIZE_OF_PAGE_HEADER;
     this.first = geometry.firstHeapBlockOf(mapBlock);
     // The last page's bits go on beyond the last block number; block 0 must not fall among them when it wraps.
-    this.length = Math.min(geometry.heapBlocksPerVmPage, BLOCK_NUMBERS - this.first);
+    // (No Math.min: over doubles its machine code holds a division, which makes the NaN that it might have to return.)
+    const beforeWrap = -this.first >>> 0;
+    const whole = geometry.heapBlocksPerVmPage;
+    this.length = beforeWrap !== 0 && beforeWrap < whole ? beforeWrap : whole;
     const i = (b - this.first) >>> 0;
     return (this.bits[this.at + (i >>> 2)] >>> ((i & 3) << 1)) & 3;
   }

@@ -1,0 +1,24 @@
+// The loop of an index-only scan, over map pages in memory and over a buffer pool: the benchmark's own functions. Those
+// that the product stands for must not divide; the variant that divides must be found out.
+import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
+
+const BENCHMARK = '../../../../benchmarks/geometry/dist/';
+const { makeScene } = await import(new URL(`${BENCHMARK}benchmark.js`, import.meta.url).href);
+const { compileWalk } = await import(new URL(`${BENCHMARK}variants.js`, import.meta.url).href);
+
+const scenes = BLOCK_SIZES.map((size) =>
+  makeScene('random', BlockGeometry.of(size), { tids: 800, heapBlocks: 400_000, rounds: 30, seed: 1 }),
+);
+
+const walk = (name) => {
+  const fn = compileWalk(name, BlockGeometry.of(8192));
+  const call = (n) => {
+    const { training, surroundings } = scenes[n % scenes.length];
+    const { map, geometry, cursor } = surroundings;
+    return fn(training.blocks, training.offsets, 0, training.blocks.length, map.u8, map.bufferOf, geometry, cursor);
+  };
+  return { id: `index-only scan: ${name}`, fn, call };
+};
+
+export const indexOnlyWalks = ['window', 'cursor', 'cursor, runs', 'fold', 'multiplication'].map(walk);
+export const dividingWalk = walk('division');
