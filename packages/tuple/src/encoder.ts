@@ -1,7 +1,7 @@
 // Rows to tuples: header, null bitmap, attributes at their alignment, varlena headers as short as PostgreSQL makes them.
 // PostgreSQL: heap_form_tuple, heap_fill_tuple.
 
-import { StorageError } from '@blockwright/base';
+import { checkOptions, StorageError } from '@blockwright/base';
 import { ByteSink } from './byte-sink.ts';
 import type { Column, TupleDescriptor } from './descriptor.ts';
 import {
@@ -12,6 +12,7 @@ import {
   HEAP_XMAX_INVALID,
   heapHeaderBytes,
 } from './heap-header.ts';
+import { compressTuple } from './toast-compress.ts';
 import { VARHDRSZ } from './varlena.ts';
 import { closeVarlena, VectorAppender } from './vector-append.ts';
 import type { Vector } from './vectors.ts';
@@ -30,6 +31,14 @@ export interface TupleHeader {
   readonly infomask2?: number;
 }
 
+export interface TupleEncoderOptions {
+  /**
+   * Tuples longer than this many bytes have their longest values compressed (pglz), as PostgreSQL does above
+   * TOAST_TUPLE_THRESHOLD, until they are no longer than it or nothing is left to compress. Never, if not given.
+   */
+  readonly toastTarget?: number;
+}
+
 /** Writes rows as heap tuples. One encoder serves one caller at a time: it keeps a scratch buffer. */
 export class TupleEncoder {
   readonly descriptor: TupleDescriptor;
@@ -39,9 +48,12 @@ export class TupleEncoder {
   readonly #sink: ByteSink = new ByteSink();
   readonly #header: Uint8Array = new Uint8Array(24);
   readonly #words: Uint32Array;
+  readonly #toastTarget: number;
   #infomask: number = HEAP_XMAX_INVALID;
 
-  private constructor(descriptor: TupleDescriptor) {
+  private constructor(descriptor: TupleDescriptor, options: TupleEncoderOptions) {
+    checkOptions('TupleEncoder', options, ['toastTarget']);
+    this.#toastTarget = options.toastTarget ?? Number.POSITIVE_INFINITY;
     this.descriptor = descriptor;
     this.#columns = descriptor.columns;
     this.#alignments = descriptor.alignments;
@@ -51,8 +63,8 @@ export class TupleEncoder {
   }
 
   /** A new encoder for a table's rows; t_ctid is left zero for who places the tuple. */
-  static for(descriptor: TupleDescriptor): TupleEncoder {
-    return new TupleEncoder(descriptor);
+  static for(descriptor: TupleDescriptor, options: TupleEncoderOptions = {}): TupleEncoder {
+    return new TupleEncoder(descriptor, options);
   }
 
   /** Sets what the headers of the tuples from now on say; what is not given goes back to its default. */
@@ -152,10 +164,14 @@ export class TupleEncoder {
   }
 
   #finish(hasNulls: boolean, varwidth: number, out: Uint8Array, at: number): number {
-    const { bytes, length } = this.#sink;
+    let { bytes, length } = this.#sink;
     const infomask = this.#infomask | (hasNulls ? HEAP_HASNULL : 0) | varwidth;
     bytes[20] = infomask;
     bytes[21] = infomask >> 8;
+    if (length > this.#toastTarget) {
+      const shorter = compressTuple(this.descriptor, bytes, length, this.#toastTarget);
+      if (shorter !== undefined) ({ bytes, length } = shorter);
+    }
     if (length <= out.length - at) out.set(bytes.subarray(0, length), at);
     return length;
   }

@@ -3,7 +3,7 @@ export type { ByteSink } from './byte-sink.ts';
 export type { AttAlign, Codec, ColumnType, VectorKind } from './column-type.ts';
 export { type CompressionMethod, decompress } from './compression.ts';
 export { type Column, type ColumnDefinition, droppedColumn, TupleDescriptor } from './descriptor.ts';
-export { TupleEncoder, type TupleHeader } from './encoder.ts';
+export { TupleEncoder, type TupleEncoderOptions, type TupleHeader } from './encoder.ts';
 export { TupleError, type TupleErrorPlace } from './errors.ts';
 export {
   HEAP_COMBOCID,
@@ -74,6 +74,7 @@ export {
   setIndexTupleTid,
 } from './index-header.ts';
 export { type TupleMemory, tupleMemory } from './memory.ts';
+export { pglzCompress } from './pglz-compress.ts';
 export { RowDecoder, type RowDecoderOptions } from './row-decoder.ts';
 export { bytea, uuid } from './types/binary.ts';
 export { columnTypeOf, name, oid, opaque, quotedChar, xid } from './types/catalog.ts';

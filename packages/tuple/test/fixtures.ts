@@ -36,11 +36,19 @@ export interface FixtureTable {
   readonly tuples: FixtureTuple[];
 }
 
-export function fixtureTable(size: string, table: string): FixtureTable {
+function relation(size: string, name: string): string[] {
   const relations = readFileSync(new URL(`${size}/expect/relations.txt`, ROOT), 'utf8')
     .trim()
     .split('\n');
-  const path = relations.map((line) => line.split(' ')).find(([name]) => name === table)?.[2];
+  return relations.map((line) => line.split(' ')).find((fields) => fields[0] === name) ?? [];
+}
+
+export function relationOid(size: string, name: string): string {
+  return relation(size, name)[3];
+}
+
+export function fixtureTable(size: string, table: string): FixtureTable {
+  const path = relation(size, table)[2];
   const bytes = new Uint8Array(readFileSync(new URL(`${size}/pgdata/${path}`, ROOT)));
   const memory = tupleMemory(Uint8Array.from(bytes));
   const blockSize = Number.parseInt(size, 10) * 1024;
