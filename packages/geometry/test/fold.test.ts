@@ -1,4 +1,5 @@
-// How often the loop of the fold turns: at most 4 times for tables below 1 GiB, and 7 at the very end of the range.
+// How many rounds the folds take: at most 4 for tables below 1 GiB, and 7 at the very end of the range. The one of the
+// visibility map is written out in five rounds, so five must be enough for it.
 import { describe, expect, it } from 'vitest';
 import { LAST_BLOCK, MODELS } from './model.ts';
 
@@ -45,10 +46,16 @@ describe.each(MODELS)('at $size bytes', ({ size, g, vm, slots, segmentBlocks }) 
     for (let block = 0; block < 2 ** 20; block++) most = Math.max(most, rounds(fold, block));
     expect(most).toBe(mostRounds(fold, 2 ** 20 - 1));
   });
-  it('the code turns as often: it folds like the model, from constants that it shares with it', () => {
-    // The private shift and mask are what the model uses; with the equality to division, so are the rounds.
+  it('the five rounds that are written out for the visibility map are enough', () => {
+    expect(mostRounds({ shift: b + 2, less: 96 }, LAST_BLOCK + 1)).toBeLessThanOrEqual(5);
+  });
+  it('the code folds like the model, from the same constants', () => {
     expect(g).toMatchObject({ vmShift: b + 2, vmMask: size * 4 - 1, fsmShift: b - 1, fsmMask: size / 2 - 1 });
   });
+});
+
+it('all five are needed: some block of a 1 kB table takes them', () => {
+  expect(rounds({ shift: 12, less: 96 }, 313180096)).toBe(5);
 });
 
 it('there are blocks of a 1 kB table that take the 4 and the 7 rounds', () => {
