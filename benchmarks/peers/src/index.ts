@@ -1,3 +1,4 @@
+export { type LineitemPeer, type LineitemPeerOptions, peerText } from './lineitem-peer.ts';
 export {
   type PostgresOptions,
   type PostgresRow,
@@ -5,4 +6,11 @@ export {
   type RelationFiles,
   startPostgres,
 } from './postgres.ts';
-export { binariesPackage, postgresIsInstalled } from './postgres-binaries.ts';
+export { binariesPackage, postgresIsExpected, postgresIsInstalled } from './postgres-binaries.ts';
+export {
+  createTableSql,
+  loadLineitem,
+  type PostgresLineitemOptions,
+  startPostgresLineitem,
+} from './postgres-lineitem.ts';
+export { openSqliteLineitem, type SqliteLineitemOptions, sqliteIsInstalled } from './sqlite-lineitem.ts';

@@ -32,6 +32,18 @@ export function postgresIsInstalled(): boolean {
   return resolvePackage(binariesPackage()) !== undefined && resolvePackage('pg') !== undefined;
 }
 
+/**
+ * Whether tests that need PostgreSQL must run: it is installed, or this is a continuous integration run, where a skip
+ * would hide that it is not.
+ */
+export function postgresIsExpected(): boolean {
+  return postgresIsInstalled() || isTrue(process.env.CI);
+}
+
+function isTrue(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0' && value !== 'false';
+}
+
 /** @throws StorageError 58P01, which names the package to install. */
 export function findBinaries(): PostgresBinaries {
   const name = binariesPackage();
