@@ -1,1 +1,27 @@
-export {};
+export { type ByteSource, bytesSource, type DetectedBlockSize, detectBlockSize } from './block-size.ts';
+export {
+  type HeapItemRecord,
+  heapPageItems,
+  type LinePointerRecord,
+  linePointerRecord,
+  linePointerRecords,
+} from './heap-items.ts';
+export { byteaHex } from './hex.ts';
+export { heapTupleInfomaskFlags, type InfomaskFlags } from './infomask.ts';
+export {
+  type InspectedPage,
+  type InspectOptions,
+  type InspectRelationOptions,
+  inspectPage,
+  inspectRelation,
+  tailBytes,
+} from './inspect.ts';
+export {
+  type FreeSpaceRecord,
+  freeSpaceRecords,
+  fsmPageContents,
+  type VisibilityRecord,
+  visibilityMapRecords,
+} from './map-pages.ts';
+export { type PageHeaderRecord, pageHeaderRecord } from './page-header.ts';
+export { btreePageHasItems, btreePageType, type PageKind, pageKind } from './page-kind.ts';
