@@ -5,7 +5,8 @@ import { type DecodePlan, planKey } from './decode-plan.ts';
 import { badBytes } from './errors.ts';
 import type { TupleMemory } from './memory.ts';
 import { int32At } from './types/integer.ts';
-import { numericText, readNumeric, readScaled } from './types/numeric-format.ts';
+import { numericText, readNumeric } from './types/numeric-format.ts';
+import { readScaledQuick } from './types/numeric-scaled.ts';
 import { utf8CodePoint } from './utf8.ts';
 import { type BytesVector, growData, type TextVector, type Vector, vectorCapacity } from './vectors.ts';
 
@@ -42,29 +43,6 @@ export function generateBatchLoops(plan: DecodePlan): BatchLoops {
     made.set(key, loops);
   }
   return loops;
-}
-
-const POWERS: readonly number[] = Array.from({ length: 24 }, (_, i) => 10 ** i);
-
-/**
- * A numeric's payload times 10^scale: signs and up to four digits here, the rest in {@link readScaled}. Only what is a
- * whole number for sure is computed here.
- */
-function scaled(u8: Uint8Array, at: number, length: number, scale: number): number {
-  const header = u8[at] | (u8[at + 1] << 8);
-  const power = ((((header & 0x7f) << 25) >> 25) - ((length - 4) >> 1)) * 4 + scale;
-  // Short form, one to four digits, the last of them whole: with up to 15 digits the sum is exact.
-  if ((header & 0xc000) !== 0x8000 || length < 4 || length > 10 || (length & 1) !== 0 || power < 0 || power > 12)
-    return readScaled(u8, at, length, scale);
-  let value = 0;
-  for (let p = at + 2; p < at + length; p += 2) {
-    const digit = u8[p] | (u8[p + 1] << 8);
-    if (digit > 9999) return readScaled(u8, at, length, scale);
-    value = value * 10000 + digit;
-  }
-  value *= POWERS[power];
-  if (value > Number.MAX_SAFE_INTEGER || value === 0) return readScaled(u8, at, length, scale);
-  return (header & 0x2000) !== 0 ? -value : value;
 }
 
 function text(vector: TextVector, row: number, u8: Uint8Array, at: number, length: number): void {
@@ -107,4 +85,4 @@ function bad(): never {
   throw badBytes('a numeric with a digit above 9999 or more decimals than its column');
 }
 
-const HELPERS = { scaled, text, codePoint, grow, skip, addNulls, bad };
+const HELPERS = { scaled: readScaledQuick, text, codePoint, grow, skip, addNulls, bad };

@@ -4,6 +4,7 @@
 import { checkOptions, StorageError } from '@blockwright/base';
 import { ByteSink } from './byte-sink.ts';
 import type { Column, TupleDescriptor } from './descriptor.ts';
+import { type EncodeRow, generateEncodeRow } from './encode-codegen.ts';
 import {
   HEAP_HASNULL,
   HEAP_HASVARWIDTH,
@@ -37,6 +38,8 @@ export interface TupleEncoderOptions {
    * TOAST_TUPLE_THRESHOLD, until they are no longer than it or nothing is left to compress. Never, if not given.
    */
   readonly toastTarget?: number;
+  /** `false`: generate no code for rows of vectors. Generated if not given, where the host allows it. */
+  readonly generateCode?: boolean;
 }
 
 /** Writes rows as heap tuples. One encoder serves one caller at a time: it keeps a scratch buffer. */
@@ -47,18 +50,22 @@ export class TupleEncoder {
   readonly #appenders: readonly VectorAppender[];
   readonly #sink: ByteSink = new ByteSink();
   readonly #header: Uint8Array = new Uint8Array(24);
-  readonly #words: Uint32Array;
+  readonly #words: Int32Array;
+  readonly #encodeRow: EncodeRow | undefined;
+  #out: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#out.buffer);
   readonly #toastTarget: number;
   #infomask: number = HEAP_XMAX_INVALID;
 
   private constructor(descriptor: TupleDescriptor, options: TupleEncoderOptions) {
-    checkOptions('TupleEncoder', options, ['toastTarget']);
+    checkOptions('TupleEncoder', options, ['toastTarget', 'generateCode']);
     this.#toastTarget = options.toastTarget ?? Number.POSITIVE_INFINITY;
     this.descriptor = descriptor;
     this.#columns = descriptor.columns;
     this.#alignments = descriptor.alignments;
     this.#appenders = descriptor.columns.map((column) => new VectorAppender(column.type));
-    this.#words = new Uint32Array(this.#header.buffer);
+    this.#words = new Int32Array(this.#header.buffer);
+    this.#encodeRow = options.generateCode === false ? undefined : generateEncodeRow(descriptor);
     this.setHeader({});
   }
 
@@ -76,6 +83,11 @@ export class TupleEncoder {
     const infomask2 = ((header.infomask2 ?? 0) & ~HEAP_NATTS_MASK) | this.#columns.length;
     this.#header[18] = infomask2;
     this.#header[19] = infomask2 >> 8;
+    // What generated code writes as it is; the careful way sets these three bytes for each row.
+    const infomask = this.#infomask | (this.descriptor.attlens.includes(-1) ? HEAP_HASVARWIDTH : 0);
+    this.#header[20] = infomask;
+    this.#header[21] = infomask >> 8;
+    this.#header[22] = heapHeaderBytes(this.#columns.length, false);
   }
 
   /**
@@ -114,13 +126,22 @@ export class TupleEncoder {
 
   /**
    * Writes row `row` of column vectors, one a column in attribute order; otherwise as {@link TupleEncoder.encode}.
-   * Bytes of text are taken as they are: they have to be UTF-8, and only their number is checked.
+   * Bytes of text are taken as they are: they have to be UTF-8, and only their number is checked. When there was no
+   * room, or a value was refused, the bytes of `out` from `at` on may have been written to.
    */
   encodeVectors(vectors: readonly Vector[], row: number, out: Uint8Array, at: number): number {
     const appenders = this.#appenders;
     const count = appenders.length;
     if (vectors.length !== count)
       throw new TypeError(`the table has ${count} columns and the row ${vectors.length} vectors`);
+    if (this.#encodeRow !== undefined) {
+      if (this.#out !== out) {
+        this.#out = out;
+        this.#view = new DataView(out.buffer, out.byteOffset, out.length);
+      }
+      const length = this.#encodeRow(vectors, row, out, this.#view, at, out.length - at, this.#words) - at;
+      if (length > 0 && length <= this.#toastTarget) return length;
+    }
     let hasNulls = false;
     for (let i = 0; i < count; i++) {
       const { nulls } = vectors[i];

@@ -1,3 +1,4 @@
+export { AttributePlaces, atTuple, locateAttributes } from './attributes.ts';
 export { BatchDecoder, type BatchDecoderOptions } from './batch-decoder.ts';
 export type { ByteSink } from './byte-sink.ts';
 export type { AttAlign, Codec, ColumnType, VectorKind } from './column-type.ts';

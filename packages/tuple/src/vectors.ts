@@ -12,7 +12,7 @@
 
 import type { ColumnType } from './column-type.ts';
 import type { TupleDescriptor } from './descriptor.ts';
-import { scaledText } from './types/numeric.ts';
+import { scaledText } from './types/numeric-scaled.ts';
 import { utf8Decode } from './utf8.ts';
 
 interface Nulls {

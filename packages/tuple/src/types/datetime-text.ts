@@ -51,8 +51,21 @@ function civilText(days: number): { text: string; era: string } {
   return { text: `${String(shown).padStart(4, '0')}-${pad2(month)}-${pad2(day)}`, era: year > 0 ? '' : ' BC' };
 }
 
-/** A date's text. PostgreSQL: `date_out`. */
+const CACHED_DATES = 4096;
+const cachedDays: Int32Array = new Int32Array(CACHED_DATES).fill(DATE_INFINITY);
+const cachedTexts: string[] = new Array(CACHED_DATES).fill('infinity');
+
+/** A date's text. PostgreSQL: `date_out`. Tables repeat their dates: the last text made is kept for each of 4096 places. */
 export function dateText(days: number): string {
+  const slot = days & (CACHED_DATES - 1);
+  if (cachedDays[slot] === days) return cachedTexts[slot];
+  const text = makeDateText(days);
+  cachedDays[slot] = days;
+  cachedTexts[slot] = text;
+  return text;
+}
+
+function makeDateText(days: number): string {
   if (days === DATE_INFINITY) return 'infinity';
   if (days === DATE_MINUS_INFINITY) return '-infinity';
   const { text, era } = civilText(days);
@@ -99,11 +112,29 @@ function civilDays(text: string, year: string, month: string, day: string, era: 
   return daysFromCivil(y, m, d);
 }
 
+/** The days of a text such as 1999-12-31 with a day up to the 28th; DATE_MINUS_INFINITY for what needs a closer look. */
+function plainDate(text: string): number {
+  if (text.length !== 10 || text.charCodeAt(4) !== 0x2d || text.charCodeAt(7) !== 0x2d) return DATE_MINUS_INFINITY;
+  let number = 0;
+  for (let i = 0; i < 10; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (digit >= 0 && digit <= 9) number = number * 10 + digit;
+    else if (i !== 4 && i !== 7) return DATE_MINUS_INFINITY;
+  }
+  const year = Math.floor(number / 10000);
+  const month = Math.floor(number / 100) % 100;
+  const day = number % 100;
+  if (year < 1 || month < 1 || month > 12 || day < 1 || day > 28) return DATE_MINUS_INFINITY;
+  return daysFromCivil(year, month, day);
+}
+
 /**
  * Days from 2000-01-01 of a date's text: `1999-12-31`, `0044-03-15 BC`, `19991231`, `infinity`, `epoch`.
  * @throws StorageError 22007 for another form, 22008 for a day that does not exist or is out of range.
  */
 export function parseDate(text: string): number {
+  const plain = plainDate(text);
+  if (plain !== DATE_MINUS_INFINITY) return plain;
   const trimmed = text.trim();
   switch (trimmed.toLowerCase()) {
     case 'infinity':

@@ -22,15 +22,21 @@ export function compareBigints(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+const wide = new BigInt64Array(1);
+const wideWords = new Int32Array(wide.buffer);
+
 /** The signed 64-bit integer of two words. */
 export function bigintOfWords(low: number, high: number): bigint {
-  return (BigInt(high | 0) << 32n) | BigInt(low >>> 0);
+  wideWords[0] = low;
+  wideWords[1] = high;
+  return wide[0];
 }
 
 /** Appends a signed 64-bit integer. */
 export function appendBigint(sink: ByteSink, value: bigint): void {
-  appendWord(sink, Number(BigInt.asIntN(32, value)), 4);
-  appendWord(sink, Number(BigInt.asIntN(32, value >> 32n)), 4);
+  wide[0] = value;
+  appendWord(sink, wideWords[0], 4);
+  appendWord(sink, wideWords[1], 4);
 }
 
 function parseInteger(text: string, type: string): bigint {

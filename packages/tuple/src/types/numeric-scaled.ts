@@ -1,6 +1,7 @@
-// Scaled integers (a double that is the value times 10^scale) to numeric's digits: the way in for batches.
+// Scaled integers (a double that is the value times 10^scale) to numeric's digits and back, for columns of up to 15 digits.
 
 import { StorageError } from '@blockwright/base';
+import { readScaled } from './numeric-format.ts';
 
 const digits = new Uint16Array(8);
 
@@ -42,6 +43,68 @@ export function writeScaled(out: Uint8Array, at: number, value: number, scale: n
     out[at++] = digits[i] >> 8;
   }
   return at;
+}
+
+const POWERS: readonly number[] = Array.from({ length: 20 }, (_, i) => 10 ** i);
+
+/**
+ * A numeric's payload times 10^scale, for columns of at most 15 digits: up to four digits of the short form here, the
+ * rest, and all that may be wrong, in {@link readScaled}.
+ * @throws StorageError XX001 when the bytes are no numeric of such a column.
+ */
+export function readScaledQuick(u8: Uint8Array, at: number, length: number, scale: number): number {
+  const header = u8[at] | (u8[at + 1] << 8);
+  // Power of ten of the last digit, counted in units of the scale.
+  const power = ((((header & 0x7f) << 25) >> 25) - ((length - 4) >> 1)) * 4 + scale;
+  if ((header & 0xc000) !== 0x8000 || length < 4 || length > 10 || (length & 1) !== 0 || power < -3 || power > 12)
+    return readScaled(u8, at, length, scale);
+  let value = 0;
+  let wrong = 0;
+  const last = at + length - 2;
+  for (let p = at + 2; p < last; p += 2) {
+    const digit = u8[p] | (u8[p + 1] << 8);
+    wrong |= 9999 - digit;
+    value = value * 10000 + digit;
+  }
+  const digit = u8[last] | (u8[last + 1] << 8);
+  wrong |= 9999 - digit;
+  if (power >= 0) value = (value * 10000 + digit) * POWERS[power];
+  else {
+    const part = digit / POWERS[-power];
+    if (Math.floor(part) !== part) wrong = -1;
+    value = value * POWERS[4 + power] + part;
+  }
+  if (wrong < 0 || value > Number.MAX_SAFE_INTEGER || value === 0) return readScaled(u8, at, length, scale);
+  return (header & 0x2000) !== 0 ? -value : value;
+}
+
+/** The scaled integer that a plain decimal text spells (sign, digits, point), or NaN when that needs the careful way. */
+export function scaledOfText(text: string, scale: number): number {
+  const length = text.length;
+  if (length > 17) return Number.NaN;
+  const isNegative = text.charCodeAt(0) === 0x2d;
+  let value = 0;
+  let point = -1;
+  for (let i = isNegative ? 1 : 0; i < length; i++) {
+    const digit = text.charCodeAt(i) - 0x30;
+    if (digit >= 0 && digit <= 9) value = value * 10 + digit;
+    else if (digit === -2 && point < 0) point = i;
+    else return Number.NaN;
+  }
+  const decimals = point < 0 ? 0 : length - 1 - point;
+  if (decimals > scale || length - (isNegative ? 1 : 0) - (point < 0 ? 0 : 1) < 1) return Number.NaN;
+  value *= POWERS[scale - decimals];
+  return isNegative ? -value : value;
+}
+
+/** The text of a scaled integer: 1234 at scale 2 is `12.34`. NaN and infinities stay themselves. */
+export function scaledText(value: number, scale: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  if (scale === 0) return String(value === 0 ? 0 : value);
+  const digits = String(Math.abs(value)).padStart(scale + 1, '0');
+  const point = digits.length - scale;
+  const text = `${digits.slice(0, point)}.${digits.slice(point)}`;
+  return value < 0 ? `-${text}` : text;
 }
 
 /** The error for a scaled integer that its column cannot hold. */

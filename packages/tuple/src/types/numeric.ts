@@ -2,24 +2,21 @@
 
 import { type ColumnType, makeType, wrongKind } from '../column-type.ts';
 import { appendNumeric, compareNumeric, numericText, readNumeric } from './numeric-format.ts';
+import { readScaledQuick, scaledOfText, scaledText, writeScaled } from './numeric-scaled.ts';
 import { type NumericLimits, parseNumeric } from './numeric-text.ts';
 
 /** Digits up to which a column's values times 10^scale are exact in a double. */
 const SCALED_DIGITS_MAX = 15;
 
-/** The text of a scaled integer: 1234 at scale 2 is `12.34`. NaN and infinities stay themselves. */
-export function scaledText(value: number, scale: number): string {
-  if (!Number.isFinite(value)) return String(value);
-  if (scale === 0) return String(value === 0 ? 0 : value);
-  const digits = String(Math.abs(value)).padStart(scale + 1, '0');
-  const text = `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-  return value < 0 ? `-${text}` : text;
-}
-
 function inputText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   throw wrongKind('numeric', 'a string, a number or a bigint', value);
+}
+
+/** Whether a payload is of the short form and shows just `scale` decimals, as values of the column do. */
+function hasScale(u8: Uint8Array, at: number, length: number, scale: number): boolean {
+  return length >= 2 && ((u8[at] | (u8[at + 1] << 8)) & 0xdf80) === (0x8000 | (scale << 7));
 }
 
 /**
@@ -36,6 +33,7 @@ export function numeric(precision?: number, scale = 0): ColumnType<string> {
   const limits: NumericLimits | undefined = precision === undefined ? undefined : { precision, scale };
   const isScaled =
     limits !== undefined && Math.max(precision as number, scale) + Math.max(0, -scale) <= SCALED_DIGITS_MAX;
+  const limit = isScaled ? 10 ** (precision as number) : 0;
   return makeType<string>({
     name: 'numeric',
     sqlName: limits === undefined ? 'numeric' : `numeric(${precision},${scale})`,
@@ -49,8 +47,21 @@ export function numeric(precision?: number, scale = 0): ColumnType<string> {
     codec: {
       vector: isScaled ? 'scaled' : 'text',
       scale: isScaled ? Math.max(0, scale) : 0,
-      read: (u8, at, length) => numericText(readNumeric(u8, at, length)),
-      append: (sink, value) => appendNumeric(sink, parseNumeric(inputText(value), limits)),
+      read: (u8, at, length) =>
+        isScaled && hasScale(u8, at, length, scale)
+          ? scaledText(readScaledQuick(u8, at, length, scale), scale)
+          : numericText(readNumeric(u8, at, length)),
+      append: (sink, value) => {
+        if (isScaled && scale >= 0 && typeof value === 'string') {
+          const scaled = scaledOfText(value, scale);
+          if (scaled > -limit && scaled < limit) {
+            sink.reserve(24);
+            sink.length = writeScaled(sink.bytes, sink.length, scaled, scale);
+            return;
+          }
+        }
+        appendNumeric(sink, parseNumeric(inputText(value), limits));
+      },
     },
   });
 }
