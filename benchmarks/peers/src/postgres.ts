@@ -32,12 +32,12 @@ export interface PostgresOptions {
 
 /**
  * Alone on the machine's socket, no durability (the data lasts as long as the run), no background work that changes
- * pages, one process a query.
+ * pages, one process a query. Commits stay synchronous: after an asynchronous one, hint bits and all-visible marks would
+ * have to wait for the flush.
  */
 const BASE_SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '',
   fsync: 'off',
-  synchronous_commit: 'off',
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: '0',
@@ -70,8 +70,8 @@ const COPY_PIECE_BYTES = 32 << 20;
 /** Starts a new, empty PostgreSQL. @throws StorageError 58P01 when a package is missing, 58030 when it does not start. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   checkOptions('startPostgres', options, ['dataChecksums', 'settings', 'extensions']);
-  const binaries = findBinaries();
   const { Client } = (await importPeer('pg', "PostgreSQL's client")).default as { Client: ClientClass };
+  const binaries = findBinaries();
   const scratch = makeScratch();
   let server: PostgresServer | undefined;
   try {
