@@ -91,7 +91,7 @@ export class PostgresDirectory implements Disposable {
   private columnRows: Map<Oid, CatalogRow[]> | undefined = undefined;
   private closed = false;
 
-  private constructor(directory: string, options: PostgresOptions) {
+  private constructor(directory: string, options: PostgresOptions, choose = true) {
     this.directory = directory;
     this.vfs = options.vfs ?? new NodeVfs();
     this.onWarning = options.onWarning;
@@ -115,7 +115,7 @@ export class PostgresDirectory implements Disposable {
       onWarning: options.onWarning,
     });
     try {
-      const { name, oid } = this.chooseDatabase(options.database);
+      const { name, oid } = choose ? this.chooseDatabase(options.database) : { name: '', oid: 0 };
       this.database = name;
       this.databaseOid = oid;
     } catch (error) {
@@ -132,6 +132,15 @@ export class PostgresDirectory implements Disposable {
   static open(directory: string, options: PostgresOptions = {}): PostgresDirectory {
     checkOptions('PostgresDirectory.open', options, KNOWN_OPTIONS);
     return new PostgresDirectory(directory, options);
+  }
+
+  /** Names of the databases whose files are there. */
+  static databases(directory: string, options: Pick<PostgresOptions, 'vfs'> = {}): string[] {
+    using postgres = new PostgresDirectory(directory, options, false);
+    return postgres
+      .allDatabases()
+      .filter(({ oid }) => postgres.vfs.exists(`${directory}/base/${oid}`))
+      .map(({ name }) => name);
   }
 
   /** What the buffer pool has done so far. */
@@ -218,13 +227,17 @@ export class PostgresDirectory implements Disposable {
     }
   }
 
-  private chooseDatabase(wanted: string | undefined): { name: string; oid: Oid } {
+  private allDatabases(): { name: string; oid: Oid }[] {
     const map = this.readMap('global/pg_filenode.map');
     const locator = { tablespace: GLOBAL_TABLESPACE, database: 0, relfilenode: map.get(PG_DATABASE) ?? PG_DATABASE };
-    const all = this.catalogRows('pg_database', locator, this.layouts.pgDatabase, ['oid', 'datname']).map((row) => ({
+    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, ['oid', 'datname']).map((row) => ({
       name: String(row.datname),
       oid: row.oid as Oid,
     }));
+  }
+
+  private chooseDatabase(wanted: string | undefined): { name: string; oid: Oid } {
+    const all = this.allDatabases();
     if (wanted !== undefined) {
       const found = all.find(({ name }) => name === wanted);
       if (found !== undefined) return found;

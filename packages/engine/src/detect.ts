@@ -1,53 +1,42 @@
-// What a lone relation file says of itself: its block size and whether its pages carry checksums. Nothing is assumed:
-// the size is the one that the headers of most of its pages agree with.
-import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
+// What a lone relation file says of itself: its block size, and whether its pages carry checksums. Nothing is assumed.
+import type { BlockSize } from '@blockwright/geometry';
+import { type ByteSource, detectBlockSize } from '@blockwright/pageinspect';
 import { readFully, type Vfs } from '@blockwright/vfs';
 
 export interface DetectedPages {
-  /** undefined when the headers say no one size, as in an empty file. */
+  /** undefined when no size has a majority of the pages, as in an empty file. */
   readonly blockSize: BlockSize | undefined;
+  /** Whether the first page that is not empty has one: PostgreSQL writes 0 when checksums are off, and never when on. */
   readonly hasChecksums: boolean;
 }
 
-/** Bytes looked at: enough for pages of every size. */
-const SAMPLE_BYTES = 0x10_0000;
-const CHECKSUM_WORD = 8;
-const SIZE_WORD = 18;
-const LAYOUT_VERSION = 4;
+const CHECKSUM_BYTE = 8;
+const HEADER_BYTES = 24;
 
-/** Looks at the first megabyte of a file. */
-export function detectBlockSize(vfs: Vfs, path: string): DetectedPages {
+/** Looks at a relation file. */
+export function detectPages(vfs: Vfs, path: string): DetectedPages {
   const file = vfs.open(path, 'r');
-  let sample: Uint8Array;
   try {
-    sample = new Uint8Array(Math.min(file.size(), SAMPLE_BYTES));
-    readFully(file, sample, 0, sample.length, 0);
+    const size = file.size();
+    const source: ByteSource = {
+      size,
+      read: (position, length) => {
+        const bytes = new Uint8Array(Math.max(0, Math.min(length, size - position)));
+        readFully(file, bytes, 0, bytes.length, position);
+        return bytes;
+      },
+    };
+    const blockSize = detectBlockSize(source)?.blockSize;
+    return { blockSize, hasChecksums: blockSize !== undefined && firstChecksum(source, blockSize) !== 0 };
   } finally {
     file.close();
   }
-  const word = (at: number): number => sample[at] | (sample[at + 1] << 8);
-  let best: BlockSize | undefined;
-  let bestShare = 0.5; // a majority of the pages that are not empty
-  for (const size of BLOCK_SIZES) {
-    let agreeing = 0;
-    let pages = 0;
-    for (let page = 0; page + size <= sample.length; page += size) {
-      const said = word(page + SIZE_WORD);
-      if (said === 0) continue;
-      pages++;
-      if (said === (size | LAYOUT_VERSION)) agreeing++;
-    }
-    if (pages > 0 && agreeing / pages > bestShare) {
-      best = size;
-      bestShare = agreeing / pages;
-    }
-  }
-  return { blockSize: best, hasChecksums: best !== undefined && firstChecksum(best, sample.length, word) !== 0 };
 }
 
-function firstChecksum(size: BlockSize, length: number, word: (at: number) => number): number {
-  for (let page = 0; page + size <= length; page += size) {
-    if (word(page + SIZE_WORD) !== 0) return word(page + CHECKSUM_WORD);
+function firstChecksum(source: ByteSource, blockSize: BlockSize): number {
+  for (let page = 0; page + blockSize <= source.size; page += blockSize) {
+    const header = source.read(page, HEADER_BYTES);
+    if (header.some((byte) => byte !== 0)) return header[CHECKSUM_BYTE] | (header[CHECKSUM_BYTE + 1] << 8);
   }
   return 0;
 }

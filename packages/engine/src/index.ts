@@ -1,3 +1,4 @@
+export { type CheckOptions, type CheckReport, checkPath } from './check.ts';
 export { Database, type LoadBatch, type LoadOptions, type OpenOptions, type TableInfo } from './database.ts';
 export { type InitdbOptions, initdb } from './directory.ts';
 export { PostgresDatabase, type PostgresDatabaseOptions } from './postgres-database.ts';

@@ -7,7 +7,7 @@ import { type HeapCount, type HeapPageStats, heapCount, heapPageStats, type Unkn
 import { StorageManager } from '@blockwright/smgr';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
-import { detectBlockSize } from './detect.ts';
+import { detectPages } from './detect.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
 import type { ColumnName, TableDef } from './table.ts';
@@ -60,7 +60,7 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
   ): RelationFile<Table> {
     checkOptions('RelationFile.open', options, KNOWN_OPTIONS);
     const vfs = options.vfs ?? new NodeVfs();
-    const detected = detectBlockSize(vfs, path);
+    const detected = detectPages(vfs, path);
     const given = options.blockSize === undefined ? undefined : parseBlockSize(options.blockSize);
     if (given !== undefined && detected.blockSize !== undefined && given !== detected.blockSize) {
       throw new StorageError('55000', `"${path}" has blocks of ${detected.blockSize} bytes, not of ${given} as asked`);

@@ -1,4 +1,4 @@
-export { parseRelationFileName, type RelationFileName, segmentPath } from './file-names.ts';
+export { parseRelationFileName, type RelationFileName, segmentOfName, segmentPath } from './file-names.ts';
 export { Fork } from './fork.ts';
 export { StorageManager, type StorageManagerOptions } from './manager.ts';
 export { StoredRelation } from './relation.ts';
