@@ -5,7 +5,7 @@ import { drawn, multiplySeed, nextSeed, STREAMS, Stream, seedPower } from './ran
 import type { Cardinality } from './scale.ts';
 import type { TextPool } from './text-pool.ts';
 
-export const SUPPLIERS_PER_PART = 4;
+const SUPPLIERS_PER_PART = 4;
 const NAME_WORDS = 5;
 /** Five words of at most ten letters, and spaces. */
 const NAME_WIDTH = 64;
