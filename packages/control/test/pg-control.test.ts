@@ -104,6 +104,13 @@ describe('the server itself says the same', () => {
     expect(control.state).toBe('in production');
   });
 
+  test('the nonce starts right after the signedness of char in 18', () => {
+    const bytes = bytesOf('./fixtures/pg18.pg_control');
+    const nonce = Buffer.from(bytes.subarray(257, 289)).toString('hex');
+    expect(readPgControl(bytes).mockAuthenticationNonce).toBe(nonce);
+    expect([...bytes.subarray(289, 292)]).toEqual([0, 0, 0]); // padding in front of the CRC
+  });
+
   test('the signedness of char is a line from 18 on', () => {
     const labels = (major: number) =>
       pgControlLabels(readPgControl(bytesOf(`./fixtures/pg${major}.pg_control`))).map(([label]) => label);
@@ -182,6 +189,39 @@ describe('damage', () => {
     );
     expect(control.state).toBe('unrecognized status code');
     expect(control.walLevel).toBe('unrecognized "wal_level"');
+  });
+
+  test('fields that are zero in every server at rest are read from their places', () => {
+    const lines = new Map(
+      pgControlLabels(
+        readPgControl(
+          forged((view) => {
+            view.setUint32(60, 0xffff_ffff, true); // padding
+            view.setUint32(120, 0xfedc_ba98, true); // oldestActiveXid
+            view.setUint32(124, 0xffff_ffff, true); // padding
+            view.setBigUint64(136, 0xffff_ffff_ffff_fffen, true); // minRecoveryPoint
+            view.setUint32(144, 7, true); // minRecoveryPointTLI
+            view.setBigUint64(152, 0x1_0000_0002n, true); // backupStartPoint
+            view.setBigUint64(160, 0x3_0000_0004n, true); // backupEndPoint
+            view.setUint8(168, 1); // backupEndRequired
+            view.setUint8(176, 1); // wal_log_hints
+            view.setInt32(192, 55, true); // max_prepared_xacts
+            view.setUint8(200, 1); // track_commit_timestamp
+          }),
+        ),
+      ),
+    );
+    expect(Object.fromEntries(lines)).toMatchObject({
+      "Latest checkpoint's oldestActiveXID": '4275878552',
+      'Minimum recovery ending location': 'FFFFFFFF/FFFFFFFE',
+      "Min recovery ending loc's timeline": '7',
+      'Backup start location': '1/2',
+      'Backup end location': '3/4',
+      'End-of-backup record required': 'yes',
+      'wal_log_hints setting': 'on',
+      'max_prepared_xacts setting': '55',
+      'track_commit_timestamp setting': 'on',
+    });
   });
 
   test('random bytes are refused', () => {

@@ -100,8 +100,7 @@ export class StorageManager {
 
   /** @internal */
   drop(relation: StoredRelation): void {
-    const key = relation.locator === undefined ? `path ${relation.name}` : relation.name;
-    if (this.relations.get(key) === relation) this.relations.delete(key);
+    this.relations.delete(relation.locator === undefined ? `path ${relation.name}` : relation.name);
   }
 
   /** @internal The names beside `path`, as they were when the first file of that directory was looked at. */

@@ -312,6 +312,8 @@ describe('truncating', () => {
       const fault = vfs.plant({ operation: 'truncate', nth, errno: 'EIO' });
       refused(() => fork.truncate(5), '58030', `segment ${4 - nth}`, 'EIO');
       expect(fault.hits).toBe(1);
+      // What was known of the end is not believed any more.
+      if (nth > 1) refused(() => fork.write(13, 1, blocks(13, 1), 0), 'XX001', 'cannot write beyond the end');
       const left = 14 - [0, 2, 6][nth - 1]!;
       expect(fork.blockCount()).toBe(left);
       expect(managerOf(vfs).open(LOCATOR).fork(0).blockCount()).toBe(left);

@@ -226,6 +226,9 @@ describe('L10: the largest block numbers', () => {
     const both = new Uint8Array(2 * size);
     fork.read(2 ** 31 - 1, 2, both, 0); // over a segment's edge
     expect([both[0], both[size]]).toEqual([0x7f, 0]);
+    const edge = Math.floor((2 ** 31 + 2 * perSegment) / perSegment) * perSegment;
+    vfs.open(segmentPath(PATH, 0, edge / perSegment - 1), 'create').truncate(2 ** 30);
+    refused(() => fork.read(edge - 1, 2, both, 0), '58P01', `segment ${edge / perSegment}, block ${edge}: `);
   });
 
   test('blocks of 1024 bytes, written, extended and truncated', () => {
