@@ -35,11 +35,11 @@ export const geometryBenchmark: Benchmark = defineBenchmark({
   options: {
     blockSizes: { type: 'list', default: BLOCK_SIZES.map(formatBlockSize), help: 'block sizes', placeholder: 'SIZES' },
     walks: { type: 'list', default: ['sequential', 'random'], help: 'walks', choices: ['sequential', 'random'] },
-    rounds: { type: 'number', default: 41, help: 'interleaved rounds', min: 30, max: 10_000, integer: true },
+    rounds: { type: 'number', default: 61, help: 'interleaved rounds', min: 30, max: 10_000, integer: true },
     tids: {
       type: 'number',
-      default: 1_000_000,
-      help: 'TIDs of a sequential walk; a random one takes an eighth',
+      default: 250_000,
+      help: 'TIDs of one sequential sample; a random one takes a quarter',
       min: 1000,
       max: 100_000_000,
       integer: true,
@@ -161,7 +161,7 @@ interface Scene {
 export function makeScene(walk: WalkName, g: BlockGeometry, { tids: count, heapBlocks, seed }: Settings): Scene {
   const isRandom = walk === 'random';
   const stretches = isRandom ? STRETCHES : 1;
-  const length = isRandom ? Math.ceil(count / 8) : count;
+  const length = isRandom ? Math.ceil(count / 4) : count;
   const tids = isRandom ? randomTids(g, length * stretches, heapBlocks, seed) : sequentialTids(g, length, 0);
   const lastBlock = tids.blocks.reduce((most, block) => Math.max(most, block), 0);
   const pages = g.vmBlockOf(lastBlock) + 1;

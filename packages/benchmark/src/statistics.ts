@@ -89,11 +89,13 @@ export function compareRounds(a: readonly number[], b: readonly number[], confid
   };
 }
 
-/** In words: `no difference seen`, or `1.25 times (1.21 to 1.30)`. */
+/** In words: `1.250 times (1.210 to 1.300)`, or that no difference was seen, with the same numbers. */
 export function comparisonText(comparison: Comparison): string {
   const { ratio, low, high, differenceSeen } = comparison;
-  const range = `${ratio.toFixed(3)} times (${low.toFixed(3)} to ${high.toFixed(3)})`;
-  return differenceSeen ? range : `no difference seen: ${range}`;
+  const range = `${low.toFixed(3)} to ${high.toFixed(3)}`;
+  return differenceSeen
+    ? `${ratio.toFixed(3)} times (${range})`
+    : `no difference seen (${ratio.toFixed(3)} times, ${range}; the quartiles overlap)`;
 }
 
 function ascending(samples: readonly number[]): number[] {
