@@ -40,6 +40,19 @@ export function checkPath(path: string, name: string): string {
   return path;
 }
 
+/** `--database NAME`, for PostgreSQL's directories. */
+export function databaseOption(): Option {
+  return new Option('--database <name>', "which database of a PostgreSQL's directory, where it has several");
+}
+
+/** `--unknown WHAT`, for rows whose header does not say whether they are visible. */
+export function unknownOption(): Option {
+  return new Option(
+    '--unknown <what>',
+    'rows whose fate only the commit log knows: error (the default), skip, include',
+  ).argParser(choiceOf('--unknown', ['error', 'skip', 'include']));
+}
+
 /** `--json`, on every command that prints a result. */
 export function jsonOption(): Option {
   return new Option('--json', 'print the result as JSON');

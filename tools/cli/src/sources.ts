@@ -4,7 +4,7 @@ import type { BlockSize } from '@blockwright/geometry';
 import type { TpchTableName } from '@blockwright/tpch';
 import type { ColumnType, Vector, vectorValue as VectorValue } from '@blockwright/tuple';
 import type { Context } from './context.ts';
-import { CommandFailure } from './output/errors.ts';
+import { CommandFailure, UsageError } from './output/errors.ts';
 import type { PrintedColumn } from './output/rows.ts';
 
 /** A table as it is listed. */
@@ -40,8 +40,8 @@ export interface ScanChoice {
 /** Something that holds tables. */
 export interface TableSource {
   readonly tables: readonly ListedTable[];
-  /** Visible rows of a table. */
-  count(table: ListedTable): Promise<number>;
+  /** Counts a table's visible rows, and those whose header does not say whether they are visible. */
+  count(table: ListedTable, unknown: ScanChoice['unknown']): { readonly rows: number; readonly unknown: number };
   /**
    * Begins to scan a table.
    * @throws StorageError 42P01 or 42703 for a table or column that is not there.
@@ -91,25 +91,27 @@ export async function dataDirectoryKind(path: string): Promise<'blockwright' | '
 
 const MAKE_ONE = 'Make one with "blockwright initdb -D DIR".';
 
-/** The tables of a data directory, ours or PostgreSQL's. Nothing is written. */
-export async function openTables(context: Context, directory: string): Promise<TableSource> {
-  if ((await dataDirectoryKind(directory)) === 'blockwright') return openBlockwright(context, directory);
-  throw new Error('not yet');
-}
-
-async function openBlockwright(context: Context, directory: string): Promise<TableSource> {
-  const [{ Database }, { vectorValue }] = await Promise.all([
+/**
+ * The tables of a data directory, ours or PostgreSQL's. Nothing is written.
+ * @param databaseName of a PostgreSQL's directory: which of its databases.
+ */
+export async function openTables(context: Context, directory: string, databaseName?: string): Promise<TableSource> {
+  const kind = await dataDirectoryKind(directory);
+  if (kind === 'blockwright' && databaseName !== undefined) {
+    throw new UsageError("--database is for a PostgreSQL's directory", { hint: 'Ours holds one database.' });
+  }
+  const [{ Database, PostgresDatabase }, { vectorValue }] = await Promise.all([
     import('@blockwright/engine'),
     import('@blockwright/tuple'),
   ]);
-  const database = Database.open(directory, {
-    readOnly: true,
-    sharedBuffers: POOL_SIZE,
-    onWarning: (message) => context.warning(message),
-  });
+  const options = { sharedBuffers: POOL_SIZE, onWarning: (message: string) => context.warning(message) };
+  const database =
+    kind === 'blockwright'
+      ? Database.open(directory, { ...options, readOnly: true })
+      : PostgresDatabase.open(directory, { ...options, database: databaseName });
   return {
     tables: database.tables().map(({ blocks, ...table }) => ({ ...table, pages: blocks })),
-    count: async (table) => database.count(database.table(table.name)).rows,
+    count: (table, unknown) => database.count(database.table(table.name), { unknown }),
     open(name, choice) {
       const table = database.table(name);
       return scanOf(table, choice, (options) => database.scan(table, options), vectorValue);
@@ -133,7 +135,7 @@ export async function openFile(context: Context, path: string, options: FileOpti
   });
   return {
     tables: [],
-    count: async () => file.count(table).rows,
+    count: (_table, unknown) => file.count(table, { unknown }),
     open: (_name, choice) => scanOf(table, choice, (options) => file.scan(table, options), vectorValue),
     close: () => file.close(),
   };
@@ -145,7 +147,7 @@ function scanOf(
   begin: (options: ScanOptions<string>) => Scan<TableDef, string>,
   vectorValue: typeof VectorValue,
 ): TableScan {
-  const names = choice.columns ?? table.descriptor.columns.map((column) => column.name);
+  const names = choice.columns ?? table.descriptor.liveColumns().map((index) => table.descriptor.columns[index].name);
   const scan = begin({ columns: names, unknown: choice.unknown }); // refuses a column that is not there
   const types = names.map((name) => table.columns[name] as ColumnType<unknown>);
   let vectors: readonly Vector[] = [];

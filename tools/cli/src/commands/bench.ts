@@ -16,9 +16,9 @@ import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { Interrupted } from '../io.ts';
 import { addExamples, jsonOption } from '../options.ts';
-import { benchmarkTables } from '../output/bench-table.ts';
+import { benchmarkTable } from '../output/bench-table.ts';
 import { CommandFailure, UsageError } from '../output/errors.ts';
-import { formatTable } from '../output/table.ts';
+import { formatTable, wrapWords } from '../output/table.ts';
 
 interface Entry {
   readonly name: string;
@@ -157,20 +157,19 @@ async function runBenchmark(context: Context, benchmark: Benchmark, options: Opt
 }
 
 function printReport(context: Context, benchmark: Benchmark, report: BenchmarkReport): void {
-  const { out, colors } = context;
-  out.line(colors.bold(`${benchmark.name}: ${benchmark.summary}`));
-  out.line(colors.dim(machineText(report.machine)));
-  for (const { title, columns, rows } of benchmarkTables(report, benchmark.columns)) {
-    out.line();
-    if (title !== undefined) out.line(title);
-    out.write(formatTable(columns, rows, colors));
+  const { out, colors, columns: width } = context;
+  const paragraph = (text: string, indent?: string) => out.line(wrapWords(text, width, indent));
+  out.line(colors.bold(wrapWords(`${benchmark.name}: ${benchmark.summary}`, width)));
+  out.line(colors.dim(wrapWords(machineText(report.machine), width)));
+  out.line();
+  const { heading, columns, rows } = benchmarkTable(report, benchmark.columns);
+  if (heading !== undefined) paragraph(heading);
+  out.write(formatTable(columns, rows, colors));
+  if (report.aims.length > 0) out.line();
+  for (const aim of report.aims) {
+    const mark = aim.met === null ? '-' : aim.met ? colors.green('✓') : colors.yellow('✗');
+    paragraph(`${mark} ${aimText(aim)}`, '  ');
   }
-  if (report.aims.length > 0) {
-    out.line();
-    for (const aim of report.aims) {
-      const mark = aim.met === null ? '-' : aim.met ? colors.green('✓') : colors.yellow('✗');
-      out.line(`${mark} ${aimText(aim)}`);
-    }
-  }
-  for (const note of report.notes ?? []) out.line(`\n${note}`);
+  if ((report.notes ?? []).length > 0) out.line();
+  for (const note of report.notes ?? []) paragraph(note, '  ');
 }

@@ -1,4 +1,5 @@
 // `blockwright dump`: prints the rows of one table.
+import { isStorageError, StorageError } from '@blockwright/base';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import {
@@ -6,9 +7,11 @@ import {
   blockSizeValue,
   checkPath,
   choiceOf,
+  databaseOption,
   dataDirectory,
   dataOption,
   splitList,
+  unknownOption,
   wholeNumber,
 } from '../options.ts';
 import { UsageError } from '../output/errors.ts';
@@ -17,6 +20,7 @@ import { openFile, openTables, type ScanChoice, type TableScan, type TableSource
 
 interface Options {
   readonly directory?: string;
+  readonly database?: string;
   readonly file?: string;
   readonly like?: string;
   readonly blockSize?: ReturnType<typeof blockSizeValue>;
@@ -33,6 +37,7 @@ export function dumpCommand(context: Context): Command {
     .description("print a table's rows: of a data directory, ours or PostgreSQL's, or of one file")
     .argument('[table]', 'name of the table')
     .addOption(dataOption())
+    .addOption(databaseOption())
     .addOption(new Option('--file <relation>', 'read this relation file as it lies; needs --like'))
     .addOption(
       new Option('--like <table>', 'the TPC-H table whose columns --file has').argParser(choiceOf('--like', LIKE)),
@@ -53,12 +58,7 @@ export function dumpCommand(context: Context): Command {
         wholeNumber('--limit', 0, Number.MAX_SAFE_INTEGER),
       ),
     )
-    .addOption(
-      new Option(
-        '--unknown <what>',
-        'rows that need a commit log to be judged: error (the default), skip, include',
-      ).argParser(choiceOf('--unknown', ['error', 'skip', 'include'])),
-    )
+    .addOption(unknownOption())
     .addOption(new Option('--json', 'the same as --format=jsonl'))
     .action((table: string | undefined, options: Options) => dump(context, table, options));
   return addExamples(command, [
@@ -79,7 +79,7 @@ async function dump(context: Context, table: string | undefined, options: Option
       unknown: options.unknown as ScanChoice['unknown'],
     });
     try {
-      await printRows(context, scan, format, options);
+      await printRows(context, scan, format, options).catch(nameFlag);
       if (scan.unknown() > 0) {
         const done = options.unknown === 'include' ? 'printed' : 'left out';
         context.warning(`${scan.unknown()} rows were ${done} whose fate only the commit log knows`);
@@ -92,6 +92,18 @@ async function dump(context: Context, table: string | undefined, options: Option
   }
 }
 
+/** The library's hint speaks of its option; here the option is a flag. */
+function nameFlag(error: unknown): never {
+  if (isStorageError(error) && /does not say whether it is visible/.test(error.message)) {
+    throw new StorageError(error.code, error.message, {
+      detail: error.detail,
+      hint: 'Decide for such rows with --unknown=skip or --unknown=include; their number is then said.',
+      cause: error,
+    });
+  }
+  throw error;
+}
+
 function formatOf(options: Options): RowFormat {
   if (options.json !== true) return (options.format ?? 'csv') as RowFormat;
   if (options.format !== undefined && options.format !== 'jsonl') {
@@ -102,8 +114,8 @@ function formatOf(options: Options): RowFormat {
 
 async function openSource(context: Context, table: string | undefined, options: Options): Promise<TableSource> {
   if (options.file !== undefined) {
-    if (table !== undefined || options.directory !== undefined) {
-      throw new UsageError('--file takes the place of -D and the name of a table');
+    if (table !== undefined || options.directory !== undefined || options.database !== undefined) {
+      throw new UsageError('--file takes the place of -D, --database and the name of a table');
     }
     if (options.like === undefined) {
       throw new UsageError('--file needs --like', { hint: 'A file alone does not say what its columns are.' });
@@ -115,7 +127,7 @@ async function openSource(context: Context, table: string | undefined, options: 
   if (table === undefined) {
     throw new UsageError('no table was named', { hint: '"blockwright tables" lists them.' });
   }
-  return openTables(context, directory);
+  return openTables(context, directory, options.database);
 }
 
 async function printRows(context: Context, scan: TableScan, format: RowFormat, options: Options): Promise<void> {

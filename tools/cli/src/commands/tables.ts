@@ -1,12 +1,13 @@
 // `blockwright tables`: lists the tables of a data directory, ours or PostgreSQL's.
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
-import { addExamples, dataDirectory, dataOption, jsonOption } from '../options.ts';
+import { addExamples, databaseOption, dataDirectory, dataOption, jsonOption } from '../options.ts';
 import { formatBytes, formatCount, formatTable } from '../output/table.ts';
-import { type ListedTable, openTables } from '../sources.ts';
+import { type ListedTable, openTables, type TableSource } from '../sources.ts';
 
 interface Options {
   readonly directory?: string;
+  readonly database?: string;
   readonly all?: boolean;
   readonly count?: boolean;
   readonly json?: boolean;
@@ -17,6 +18,7 @@ export function tablesCommand(context: Context): Command {
     .description("list the tables of a data directory, ours or PostgreSQL's")
     .argument('[dir]', 'the same as -D')
     .addOption(dataOption())
+    .addOption(databaseOption())
     .addOption(new Option('-a, --all', 'the catalogs too'))
     .addOption(new Option('-c, --count', 'count the visible rows, which reads the tables'))
     .addOption(jsonOption())
@@ -29,14 +31,12 @@ export function tablesCommand(context: Context): Command {
 
 async function listTables(context: Context, argument: string | undefined, options: Options): Promise<void> {
   const directory = dataDirectory(context, options, argument);
-  const source = await openTables(context, directory);
+  const source = await openTables(context, directory, options.database);
   let tables: (ListedTable & { rows?: number })[];
   try {
     tables = source.tables.filter((table) => options.all === true || !table.isCatalog);
     if (options.count === true) {
-      const counted = [];
-      for (const table of tables) counted.push({ ...table, rows: await source.count(table) });
-      tables = counted;
+      tables = tables.map((table) => countRows(context, source, table));
     }
   } finally {
     source.close();
@@ -50,6 +50,15 @@ async function listTables(context: Context, argument: string | undefined, option
     return;
   }
   printTables(context, tables, options.count === true);
+}
+
+/** A count never fails for rows of unknown fate: their number is said. */
+function countRows(context: Context, source: TableSource, table: ListedTable): ListedTable & { rows: number } {
+  const { rows, unknown } = source.count(table, 'skip');
+  if (unknown > 0) {
+    context.warning(`${table.name}: ${unknown} more rows are not counted, whose fate only the commit log knows`);
+  }
+  return { ...table, rows };
 }
 
 function printTables(context: Context, tables: readonly (ListedTable & { rows?: number })[], counted: boolean): void {

@@ -1,41 +1,126 @@
-// A benchmark's report as tables: block sizes side by side where there is more than one, then every cell.
-import { type BenchmarkReport, type Cell, type ReportColumn, reportTable, significant } from '@blockwright/benchmark';
-import type { TableColumn } from './table.ts';
+// A benchmark's report as a table for people. Where there are several block sizes, they stand side by side; otherwise
+// there is a row a cell, and what is the same in all cells is said once.
+import { type BenchmarkReport, type Cell, type ReportColumn, significant } from '@blockwright/benchmark';
+import { formatBytes, type TableColumn } from './table.ts';
 
-/** One table of a report, ready for `formatTable`. */
+/** The table of a report, ready for `formatTable`. */
 export interface ReportTable {
-  readonly title?: string;
+  /** What is the same in every row. */
+  readonly heading?: string;
   readonly columns: readonly TableColumn[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** The tables in which a report is printed. */
-export function benchmarkTables(report: BenchmarkReport, columns: readonly ReportColumn[]): ReportTable[] {
-  const tables: ReportTable[] = [];
-  const sizes = [...new Set(report.results.map((cell) => cell.blockSize))].filter((size) => size !== null);
-  if (sizes.length > 1) tables.push(sideBySide(report.results, sizes));
-  const { head, rows } = reportTable(report, columns);
-  const numeric = columns.map(({ key }) => report.results.some((cell) => typeof cell[key] === 'number'));
-  tables.push({ columns: head.map((title, i) => ({ title, align: numeric[i] ? 'right' : 'left' })), rows });
-  return tables;
+/** The table in which a report is printed. */
+export function benchmarkTable(report: BenchmarkReport, columns: readonly ReportColumn[]): ReportTable {
+  const cells = report.results;
+  const sizes = [...new Set(cells.map((cell) => cell.blockSize))].filter((size) => size !== null);
+  const all = columns.flatMap((column) => (column.key === 'nsPerUnit' ? [column, QUARTILES] : [column]));
+  return sizes.length > 1 ? sideBySide(cells, sizes, all) : cellByCell(cells, all);
 }
 
-/** One row per engine, query and variant; one column per block size; nanoseconds a unit in the cells. */
-function sideBySide(cells: readonly Cell[], sizes: readonly number[]): ReportTable {
-  const rows = new Map<string, string[]>();
-  for (const cell of cells) {
-    const label = [cell.query, cell.variant, cell.engine].filter((part) => part !== undefined).join(', ');
-    let row = rows.get(label);
-    if (row === undefined) {
-      row = [label, ...sizes.map(() => '')];
-      rows.set(label, row);
+/** Stands after the median. */
+const QUARTILES: ReportColumn = {
+  key: 'q1Ns',
+  title: 'quartiles',
+  format: (_value, { q1Ns, q3Ns, units }) => `${significant(q1Ns / units)}–${significant(q3Ns / units)}`,
+};
+
+/**
+ * A block of rows a measure, a row a name (query, variant, engine: whatever tells cells of one block size apart), a
+ * column a block size. A measure that is the same whatever the query has one row an engine.
+ */
+function sideBySide(cells: readonly Cell[], sizes: readonly number[], columns: readonly ReportColumn[]): ReportTable {
+  const naming = namingKeys(cells, columns);
+  const rows: string[][] = [];
+  for (const column of columns) {
+    if (column.key === 'blockSize' || naming.includes(column.key)) continue;
+    if (!isMeasure(cells, column)) continue;
+    const line = (chosen: readonly Cell[]) =>
+      sizes.map((size) => {
+        const cell = chosen.find(({ blockSize }) => blockSize === size);
+        return cell === undefined ? '' : text(column, cell);
+      });
+    const isCommon = sameForEachEngine(cells, column);
+    const names = groupBy(cells, (cell) => (isCommon ? engineOf(cell, naming) : nameOf(cell, naming)));
+    if (names.size === 1) {
+      rows.push([column.title, ...line(cells)]);
+      continue;
     }
-    const at = cell.blockSize === null ? -1 : sizes.indexOf(cell.blockSize);
-    if (at >= 0) row[at + 1] = significant(cell.nsPerUnit);
+    rows.push([column.title, ...sizes.map(() => '')]);
+    for (const [name, chosen] of names) rows.push([`  ${name}`, ...line(chosen)]);
   }
   return {
-    title: 'Nanoseconds a row, by block size (median)',
     columns: [{ title: '' }, ...sizes.map((size) => ({ title: `${size >>> 10} kB`, align: 'right' as const }))],
-    rows: [...rows.values()],
+    rows,
   };
+}
+
+function cellByCell(cells: readonly Cell[], columns: readonly ReportColumn[]): ReportTable {
+  const texts = columns.map((column) => cells.map((cell) => (cell[column.key] == null ? '' : text(column, cell))));
+  const isSame = texts.map((values) => cells.length > 1 && new Set(values).size === 1);
+  const same = columns.map((column, i) => `${column.title} ${texts[i]?.[0]}`).filter((_, i) => isSame[i]);
+  const shown = columns.map((_, i) => i).filter((i) => !isSame[i]);
+  return {
+    ...(same.length === 0 ? {} : { heading: same.join(', ') }),
+    columns: shown.map((i) => {
+      const column = columns[i] as ReportColumn;
+      return { title: column.title, align: isMeasure(cells, column) ? 'right' : 'left' };
+    }),
+    rows: cells.map((_, row) => shown.map((i) => texts[i]?.[row] as string)),
+  };
+}
+
+/** The columns of text that differ between cells of one block size. */
+function namingKeys(cells: readonly Cell[], columns: readonly ReportColumn[]): string[] {
+  const keys = columns.map(({ key }) => key);
+  return keys.filter((key) => {
+    const values = new Set(cells.map((cell) => cell[key]));
+    return values.size > 1 && [...values].every((value) => typeof value === 'string' || value == null);
+  });
+}
+
+function nameOf(cell: Cell, naming: readonly string[]): string {
+  return naming.flatMap((key) => (cell[key] == null ? [] : [String(cell[key])])).join(', ');
+}
+
+function engineOf(cell: Cell, naming: readonly string[]): string {
+  return naming.includes('engine') ? cell.engine : '';
+}
+
+function isMeasure(cells: readonly Cell[], { key }: ReportColumn): boolean {
+  return key !== 'blockSize' && cells.some((cell) => typeof cell[key] === 'number');
+}
+
+/** Whether a measure depends on block size and engine alone. */
+function sameForEachEngine(cells: readonly Cell[], { key }: ReportColumn): boolean {
+  const groups = groupBy(cells, (cell) => `${cell.blockSize} ${cell.engine}`);
+  return [...groups.values()].every((group) => group.every((cell) => cell[key] === group[0]?.[key]));
+}
+
+function groupBy(cells: readonly Cell[], key: (cell: Cell) => string): Map<string, Cell[]> {
+  const groups = new Map<string, Cell[]>();
+  for (const cell of cells) {
+    const group = groups.get(key(cell));
+    if (group === undefined) groups.set(key(cell), [cell]);
+    else group.push(cell);
+  }
+  return groups;
+}
+
+const COMPACT = new Intl.NumberFormat('en-US', {
+  notation: 'compact',
+  minimumSignificantDigits: 3,
+  maximumSignificantDigits: 3,
+});
+
+/** A cell's value in few characters: six of them stand beside each other in 80 columns. */
+function text({ key, format }: ReportColumn, cell: Cell): string {
+  const value = cell[key];
+  if (value === undefined || value === null) return '';
+  if (format !== undefined) return format(value, cell);
+  if (typeof value !== 'number') return String(value);
+  if (key === 'bytes') return formatBytes(value);
+  if (Math.abs(value) >= 1_000_000) return COMPACT.format(value);
+  return Number.isInteger(value) ? value.toLocaleString('en-US') : significant(value);
 }

@@ -1,0 +1,146 @@
+// `bench`: flags made from what a benchmark declares, reports as tables and as JSON.
+import type { BenchmarkReport, Cell, ReportColumn } from '@blockwright/benchmark';
+import { describe, expect, test } from 'vitest';
+import { benchmarkTable } from '../src/output/bench-table.ts';
+import { colorsFor } from '../src/output/colors.ts';
+import { formatTable, wrapWords } from '../src/output/table.ts';
+import { cli } from './fake-io.ts';
+
+const plain = colorsFor(process.stdout, { NO_COLOR: '1' });
+
+function cell(blockSize: number | null, query: string, ns: number, more: Record<string, number | string> = {}): Cell {
+  const times = { medianNs: ns * 100, q1Ns: ns * 90, q3Ns: ns * 110, rounds: 9, units: 100, nsPerUnit: ns };
+  return { blockSize, engine: 'blockwright', query, ...times, pages: 8_192_000 / (blockSize ?? 1), ...more };
+}
+
+const COLUMNS: ReportColumn[] = [
+  { key: 'query', title: 'query' },
+  { key: 'blockSize', title: 'block' },
+  { key: 'engine', title: 'engine' },
+  { key: 'nsPerUnit', title: 'ns/row' },
+  { key: 'pages', title: 'pages' },
+];
+
+function printed(results: Cell[]): string {
+  const report = { results, aims: [] } as unknown as BenchmarkReport;
+  const { heading, columns, rows } = benchmarkTable(report, COLUMNS);
+  return `${heading ?? ''}\n${formatTable(columns, rows, plain)}`;
+}
+
+describe('a report', () => {
+  test('with several block sizes has them side by side, and what no query changes once', () => {
+    expect(
+      printed([cell(1024, 'count', 4), cell(1024, 'q1', 40), cell(2048, 'count', 2.5), cell(2048, 'q1', 1234)]),
+    ).toBe(
+      `
+              1 kB         2 kB
+───────────────────────────────
+ns/row
+  count          4          2.5
+  q1            40        1,234
+quartiles
+  count    3.6–4.4    2.25–2.75
+  q1         36–44  1,110–1,360
+pages        8,000        4,000
+`,
+    );
+  });
+
+  test('names the engines when there are several, and leaves holes where nothing was measured', () => {
+    const results = [
+      cell(8192, 'count', 4),
+      cell(8192, 'count', 50, { engine: 'postgres', pages: 977 }),
+      cell(16384, 'count', 3),
+    ];
+    expect(printed(results)).toBe(
+      `
+                  8 kB    16 kB
+───────────────────────────────
+ns/row
+  blockwright        4        3
+  postgres          50
+quartiles
+  blockwright  3.6–4.4  2.7–3.3
+  postgres       45–55
+pages
+  blockwright    1,000      500
+  postgres         977
+`,
+    );
+  });
+
+  test('with one block size has a row a cell, and says once what is the same in all', () => {
+    expect(printed([cell(8192, 'count', 4), cell(8192, 'q1', 40)])).toBe(
+      `block 8,192, engine blockwright, pages 1,000
+query  ns/row  quartiles
+────────────────────────
+count       4    3.6–4.4
+q1         40      36–44
+`,
+    );
+  });
+
+  test('with one cell keeps every column', () => {
+    expect(printed([cell(null, 'count', 4)]).split('\n')[1]).toMatch(/query +block +engine +ns\/row +quartiles +pages/);
+  });
+});
+
+test('words are wrapped at the width of the terminal', () => {
+  expect(wrapWords('one two three four', 9)).toBe('one two\nthree\nfour');
+  expect(wrapWords('one two three', 9, '  ')).toBe('one two\n  three');
+  expect(wrapWords('unbreakable', 5)).toBe('unbreakable');
+  expect(wrapWords('', 5)).toBe('');
+});
+
+test('bench list names the benchmarks, and their options as JSON', async () => {
+  const { status, stdout } = await cli(['bench', 'list']);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^benchmark +what it measures\n─+\nscan +.*\ngeometry +.*\n$/);
+  const listed = JSON.parse((await cli(['bench', 'list', '--json'])).stdout);
+  expect(listed.map((one: { name: string }) => one.name)).toEqual(['scan', 'geometry']);
+  expect(listed[0].options.scale).toMatchObject({ type: 'number' });
+});
+
+describe('bench scan', () => {
+  const small = ['bench', 'scan', '--block-sizes=8kB,32kB', '--scale=0.001', '--queries=count,q6', '--rounds=9'];
+
+  test('prints a table, and one JSON object with --json', async () => {
+    const { status, stdout } = await cli(small);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/ns\/row\n {2}count .*\n {2}q6 /);
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    const report = JSON.parse((await cli([...small, '--json'])).stdout) as BenchmarkReport;
+    expect(report.benchmark).toBe('scan');
+    expect(report.settings).toMatchObject({ scale: 0.001, blockSizes: ['8kB', '32kB'], rounds: 9 });
+    expect(report.results.map((one) => [one.blockSize, one.query])).toEqual([
+      [8192, 'count'],
+      [8192, 'q6'],
+      [32768, 'count'],
+      [32768, 'q6'],
+    ]);
+    for (const one of report.results) expect(one.q1Ns <= one.medianNs && one.medianNs <= one.q3Ns).toBe(true);
+  });
+
+  test('Ctrl-C stops it with status 130', async () => {
+    const signal = AbortSignal.timeout(200);
+    const { status, stdout, stderr } = await cli(['bench', 'scan', '--scale=1', '--block-sizes=8kB'], { signal });
+    expect({ status, stdout, stderr }).toEqual({ status: 130, stdout: '', stderr: 'blockwright: interrupted\n' });
+  });
+
+  test.each([
+    ['--rounds=3', /rounds/],
+    ['--scale=0', /scale/],
+    ['--block-sizes=3kB', /"3kB" is not a block size/],
+    ['--queries=count,q7', /q7/],
+  ])('%s is wrong usage', async (flag, message) => {
+    const { status, stdout, stderr } = await cli(['bench', 'scan', flag]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  test('a directory that does not exist is a failure', async () => {
+    const { status, stderr } = await cli(['bench', 'scan', '-D', '/nonexistent']);
+    expect(status).toBe(1);
+    expect(stderr).toContain('/nonexistent');
+  });
+});
