@@ -84,6 +84,13 @@ export function emptyProject(directory: string, packages: readonly Packed[], wit
   return directory;
 }
 
+/** A package and all that it needs, directly or not, among `all`. */
+export function closureOf(p: Packed, all: readonly Packed[]): Packed[] {
+  const found = new Set([p]);
+  for (const q of found) for (const other of all) if (other.name in (q.manifest.dependencies ?? {})) found.add(other);
+  return [...found];
+}
+
 /** The paths by which a package can be imported: its name, and its name with each subpath. */
 export function entryPoints({ name, manifest }: Packed): string[] {
   return Object.keys(manifest.exports ?? {})
