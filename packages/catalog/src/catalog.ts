@@ -103,7 +103,8 @@ export class Catalog {
   }
 
   private inserter(table: CatalogTable): HeapInserter {
-    return new HeapInserter(this.open(table.oid, table.name), frozenEncoder(table.descriptor));
+    const relation = this.open(table.oid, table.name);
+    return new HeapInserter(relation, frozenEncoder(table.descriptor, relation.geometry));
   }
 }
 

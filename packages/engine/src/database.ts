@@ -253,7 +253,7 @@ export class Database implements Disposable {
     this.checkWritable('load');
     const { entry, relation } = this.resolve(definition);
     const freeze = options.freeze ?? true;
-    const encoder = freeze ? frozenEncoder(entry.descriptor) : hintedEncoder(entry.descriptor);
+    const encoder = (freeze ? frozenEncoder : hintedEncoder)(entry.descriptor, this.geometry);
     const loader = new BulkLoader(relation, encoder, this.map(entry), { allVisible: freeze });
     try {
       for (const batch of batches) {
@@ -356,7 +356,7 @@ export class Database implements Disposable {
   private inserter(entry: CatalogEntry, relation: Relation): HeapInserter {
     let inserter = this.inserters.get(entry.relfilenode);
     if (inserter === undefined) {
-      inserter = new HeapInserter(relation, frozenEncoder(entry.descriptor), this.map(entry));
+      inserter = new HeapInserter(relation, frozenEncoder(entry.descriptor, this.geometry), this.map(entry));
       this.inserters.set(entry.relfilenode, inserter);
     }
     return inserter;

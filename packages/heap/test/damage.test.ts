@@ -19,7 +19,9 @@ const ROWS = 7;
 
 function loaded(size: (typeof BLOCK_SIZES)[number], frozen = true): Bench {
   const bench = makeBench(size);
-  const encoder = frozen ? frozenEncoder(DESCRIPTOR) : hintedEncoder(DESCRIPTOR);
+  const encoder = frozen
+    ? frozenEncoder(DESCRIPTOR, bench.relation.geometry)
+    : hintedEncoder(DESCRIPTOR, bench.relation.geometry);
   const loader = new BulkLoader(bench.relation, encoder, bench.map, { allVisible: frozen });
   for (let i = 0; i < ROWS; i++) loader.appendRow([BigInt(i), i, '1.25', 'A', 'note', 'body', null]);
   loader.finish();
