@@ -8,7 +8,7 @@ import type { TupleDescriptor } from './descriptor.ts';
 import { TupleError } from './errors.ts';
 import type { TupleMemory } from './memory.ts';
 import type { FetchToast } from './varlena.ts';
-import { createVectors, type Vector, type VectorOptions, vectorCapacity } from './vectors.ts';
+import { createVectors, type Vector, type VectorOptions, vectorCapacity, vectorKind } from './vectors.ts';
 
 export interface BatchDecoderOptions extends VectorOptions {
   /** Fetches out-of-line values; without it they are StorageError 0A000. */
@@ -25,6 +25,8 @@ export class BatchDecoder {
   readonly #interpreter: BatchInterpreter;
   readonly #options: BatchDecoderOptions;
   readonly #loops: BatchLoops | undefined;
+  #known: readonly Vector[] = [];
+  #capacity: number = Number.POSITIVE_INFINITY;
   #viewed: Uint8Array | undefined;
   #view: DataView = new DataView(new ArrayBuffer(0));
 
@@ -72,15 +74,13 @@ export class BatchDecoder {
     vectors: readonly Vector[],
     at: number,
   ): void {
-    if (vectors.length !== this.columns.length)
-      throw new TypeError(`the decoder has ${this.columns.length} columns and got ${vectors.length} vectors`);
-    for (const vector of vectors) {
-      if (at + count > vectorCapacity(vector))
-        throw new RangeError(`${count} rows from ${at} on do not fit a vector of ${vectorCapacity(vector)}`);
-      vector.nulls?.fill(0, at, at + count);
-    }
+    if (!this.#knows(vectors)) this.#check(vectors);
+    if (!(at >= 0 && at + count <= this.#capacity))
+      throw new RangeError(`${count} rows from ${at} on do not fit vectors of ${this.#capacity}`);
+    if (this.columns.length === 0) return;
     const loops = this.#loops;
     if (loops === undefined) {
+      for (const vector of vectors) vector.nulls?.fill(0, at, at + count);
       this.#interpret(m, positions, lengths, 0, count, vectors, at);
       return;
     }
@@ -93,8 +93,31 @@ export class BatchDecoder {
     }
   }
 
+  /** Whether these very vectors were checked before: their kinds and capacities do not change. */
+  #knows(vectors: readonly Vector[]): boolean {
+    const known = this.#known;
+    if (vectors.length !== known.length) return false;
+    for (let k = 0; k < known.length; k++) if (vectors[k] !== known[k]) return false;
+    return true;
+  }
+
+  #check(vectors: readonly Vector[]): void {
+    if (vectors.length !== this.columns.length)
+      throw new TypeError(`the decoder has ${this.columns.length} columns and got ${vectors.length} vectors`);
+    vectors.forEach((vector, k) => {
+      const { type, name } = this.descriptor.columns[this.columns[k]];
+      const wanted = vectorKind(type, this.#options);
+      if (vector.kind !== wanted || (vector.kind === 'scaled' && vector.scale !== type.codec.scale))
+        throw new TypeError(
+          `column "${name}" is decoded to a vector of kind ${wanted}, not to this one (${vector.kind})`,
+        );
+    });
+    this.#known = [...vectors];
+    this.#capacity = Math.min(...vectors.map(vectorCapacity));
+  }
+
   #run(
-    { plain, general }: BatchLoops,
+    { plain, general, isBackward }: BatchLoops,
     m: TupleMemory,
     positions: ArrayLike<number>,
     lengths: ArrayLike<number>,
@@ -107,11 +130,23 @@ export class BatchDecoder {
       this.#viewed = u8;
       this.#view = new DataView(u8.buffer, u8.byteOffset, u8.length);
     }
-    let i = plain(m, this.#view, positions, lengths, 0, count, vectors, at);
-    while (i < count) {
-      const stopped = general(m, this.#view, positions, lengths, i, count, vectors, at);
-      if (stopped < count) this.#interpret(m, positions, lengths, stopped, stopped + 1, vectors, at);
-      i = stopped + 1;
+    const view = this.#view;
+    if (isBackward) {
+      let left = plain(m, view, positions, lengths, 0, count, vectors, at);
+      while (left > 0) {
+        left = general(m, view, positions, lengths, 0, left, vectors, at);
+        if (left === 0) break;
+        left--;
+        this.#interpret(m, positions, lengths, left, left + 1, vectors, at);
+      }
+      return;
+    }
+    let done = plain(m, view, positions, lengths, 0, count, vectors, at);
+    while (done < count) {
+      done = general(m, view, positions, lengths, done, count, vectors, at);
+      if (done === count) break;
+      this.#interpret(m, positions, lengths, done, done + 1, vectors, at);
+      done++;
     }
   }
 

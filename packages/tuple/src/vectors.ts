@@ -10,7 +10,7 @@
 //   | bytes  | text, char, varchar, bytea, uuid   | its bytes: starts[row] to starts[row + 1] of data                |
 //   | char   | char(1), when asked for            | Int32Array: the code point of the one character                  |
 
-import type { ColumnType } from './column-type.ts';
+import type { ColumnType, VectorKind } from './column-type.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import { scaledText } from './types/numeric-scaled.ts';
 import { utf8Decode } from './utf8.ts';
@@ -68,6 +68,11 @@ const DATA_BYTES_A_ROW = 16;
 /** Whether a column of this type becomes a {@link CharVector} when `charCodes` is asked for. */
 export function isOneCharacter(type: ColumnType): boolean {
   return type.codec.padded && type.codec.characters === 1;
+}
+
+/** The kind of vector that a column of this type is decoded to. */
+export function vectorKind(type: ColumnType, options: VectorOptions): VectorKind {
+  return options.charCodes === true && isOneCharacter(type) ? 'char' : type.codec.vector;
 }
 
 /** Empty vectors for `columns` (indexes) of a table, for `capacity` rows. */
