@@ -79,6 +79,15 @@ export class Fork {
     return this.knownBlocks;
   }
 
+  /**
+   * Whether the fork has this block: as `block < blockCount()`, without asking the system when that is known already.
+   * @throws StorageError as {@link blockCount}.
+   */
+  hasBlock(block: BlockNumber): boolean {
+    this.refuseUse();
+    return block < this.knownBlocks || block < this.blockCount();
+  }
+
   /** Bytes after the last whole block of a segment: of the last one by default. 0 unless a write was cut short. */
   tailBytes(segment?: number): number {
     const which = segment ?? this.blockCount() >>> this.segmentShift;

@@ -93,6 +93,8 @@ describe.each(BLOCK_SIZES)('blocks of %i bytes', (size) => {
               fork.create();
               model.length = 0;
             }
+            expect(fork.hasBlock(model.length)).toBe(false);
+            expect(model.length > 0 && fork.hasBlock(model.length - 1)).toBe(model.length > 0);
             expect(fork.blockCount()).toBe(model.length);
           }
           const all = new Uint8Array(3 + model.length * size);

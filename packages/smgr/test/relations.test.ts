@@ -286,6 +286,18 @@ describe('L10: the largest block numbers', () => {
   });
 });
 
+test('a block that is known to be there is not asked for again', () => {
+  const vfs = disk();
+  const fork = filled(vfs, 14);
+  fork.blockCount();
+  vfs.journal.length = 0;
+  for (let block = 0; block < 14; block++) expect(fork.hasBlock(block)).toBe(true);
+  expect(vfs.journal).toEqual([]);
+  expect(fork.hasBlock(14)).toBe(false);
+  vfs.open(`${PATH}.3`, 'r+').truncate(3 * SIZE); // lengthened by another
+  expect(fork.hasBlock(14)).toBe(true);
+});
+
 test('reads and writes of many segments are one call a segment', () => {
   const vfs = disk();
   const fork = filled(vfs, 14);

@@ -115,7 +115,7 @@ describe('the cap on descriptors', () => {
           expect(vfs.openDescriptors).toBe(0);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
