@@ -75,13 +75,24 @@ export function linePointerRecords(m: PageMemory, base: number, g: BlockGeometry
 
 /**
  * All line pointers of a heap page with their tuples' headers and data; none where the header's bounds make no sense.
- * Takes any bytes: what does not lie on the page is null. PostgreSQL: `heap_page_items`, heapfuncs.c.
+ * Takes any bytes: what does not lie on the page is null. So is `t_data` from where items, lying over each other, have
+ * added up to more than the page: thousands of them could each show all of it. PostgreSQL: `heap_page_items`, heapfuncs.c.
  */
 export function heapPageItems(m: PageMemory, base: number, g: BlockGeometry): HeapItemRecord[] {
-  return linePointerRecords(m, base, g).map((record) => heapItem(m, base, g, record));
+  let bytesLeft: number = g.size;
+  return linePointerRecords(m, base, g).map((record) => {
+    bytesLeft -= record.lp_len;
+    return heapItem(m, base, g, record, bytesLeft >= 0);
+  });
 }
 
-function heapItem(m: PageMemory, base: number, g: BlockGeometry, record: LinePointerRecord): HeapItemRecord {
+function heapItem(
+  m: PageMemory,
+  base: number,
+  g: BlockGeometry,
+  record: LinePointerRecord,
+  showData: boolean,
+): HeapItemRecord {
   const { lp_off: offset, lp_len: length } = record;
   if (length < MIN_HEAP_TUPLE_BYTES || (offset & 7) !== 0 || offset + length > g.size) {
     return { ...record, ...NO_TUPLE };
@@ -101,7 +112,7 @@ function heapItem(m: PageMemory, base: number, g: BlockGeometry, record: LinePoi
     t_hoff: hoff,
     t_bits: isHoffSane && (infomask & HEAP_HASNULL) !== 0 ? bits(m, pos, hoff) : null,
     t_oid: isHoffSane && (infomask & HEAP_HASOID_OLD) !== 0 ? String(m.u32[(pos + hoff - 4) >>> 2]) : null,
-    t_data: isHoffSane ? byteaHex(m.u8.subarray(pos + hoff, pos + length)) : null,
+    t_data: isHoffSane && showData ? byteaHex(m.u8.subarray(pos + hoff, pos + length)) : null,
   };
 }
 

@@ -152,9 +152,8 @@ export function* inspectRelation(
     inspectPage(bytes.subarray((at << g.shift) >>> 0, ((at + 1) << g.shift) >>> 0), firstBlock + at, pageOptions);
   if (block !== undefined) {
     if (!Number.isInteger(block) || block < firstBlock || block >= firstBlock + count) {
-      throw new RangeError(
-        `there is no block ${block}: the file has blocks ${firstBlock} to ${firstBlock + count - 1}`,
-      );
+      const range = count === 0 ? 'no whole block' : `blocks ${firstBlock} to ${firstBlock + count - 1}`;
+      throw new RangeError(`there is no block ${block}: the file has ${range}`);
     }
     yield one(block - firstBlock);
     return;
