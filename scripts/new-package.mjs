@@ -69,7 +69,11 @@ import { expect, test } from 'vitest';
 import { twice } from '../src/index.ts';
 
 test('agrees with a naive model', () => {
-  fc.assert(fc.property(fc.integer(), (n) => expect(twice(n)).toBe(2 * n)));
+  fc.assert(
+    fc.property(fc.integer(), (n) => {
+      expect(twice(n)).toBe(2 * n);
+    }),
+  );
 });
 `,
     'README.md': `# @blockwright/${name}

@@ -1,6 +1,6 @@
 // What `npm start`, `npm test` and `scripts/new-package.mjs` decide before they run anything.
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -123,10 +123,12 @@ describe('scripts/new-package.mjs', () => {
   let directory: string;
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'blockwright-new-'));
-    for (const file of ['package.json', 'tsconfig.json', 'tests/house/test/house.ts', 'packages/base/package.json']) {
+    const files = ['package.json', 'tsconfig.json', 'tests/house/test/house.ts', 'packages/base/package.json'];
+    for (const file of [...files, 'packages/base/tsconfig.json', 'tsconfig.base.json', 'vitest.shared.ts']) {
       mkdirSync(dirname(join(directory, file)), { recursive: true });
       cpSync(join(ROOT, file), join(directory, file));
     }
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'), 'junction');
     newPackage(directory, { name: 'planted', floor: 2, depends: ['base'], description: 'A planted package' });
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -163,6 +165,22 @@ describe('scripts/new-package.mjs', () => {
       expect.arrayContaining([{ path: 'packages/planted' }, { path: 'packages/planted/test' }]),
     );
   });
+
+  test('its test passes, and fails when the code is broken', () => {
+    const vitest = (): string => {
+      const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run'];
+      const { stdout, stderr } = spawnSync(process.execPath, args, {
+        cwd: join(directory, 'packages/planted'),
+        encoding: 'utf8',
+        env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined },
+      });
+      return stdout + stderr;
+    };
+    expect(vitest()).toMatch(/Tests {2}1 passed/);
+    const file = join(directory, 'packages/planted/src/twice.ts');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('n + n', 'n + 1'));
+    expect(vitest()).toMatch(/Tests {2}1 failed/);
+  }, 120_000);
 
   test('refuses what is no name, what exists and what cannot be depended on', () => {
     const make = (name: string, floor: number, depends: string[]) => () =>
