@@ -57,7 +57,7 @@ function sideBySide(cells: readonly Cell[], sizes: readonly number[], columns: r
 }
 
 function cellByCell(cells: readonly Cell[], columns: readonly ReportColumn[]): ReportTable {
-  const texts = columns.map((column) => cells.map((cell) => (cell[column.key] == null ? '' : text(column, cell))));
+  const texts = columns.map((column) => cells.map((cell) => text(column, cell)));
   const isSame = texts.map((values) => cells.length > 1 && new Set(values).size === 1);
   const same = columns.map((column, i) => `${column.title} ${texts[i]?.[0]}`).filter((_, i) => isSame[i]);
   const shown = columns.map((_, i) => i).filter((i) => !isSame[i]);
@@ -76,12 +76,15 @@ function namingKeys(cells: readonly Cell[], columns: readonly ReportColumn[]): s
   const keys = columns.map(({ key }) => key);
   return keys.filter((key) => {
     const values = new Set(cells.map((cell) => cell[key]));
-    return values.size > 1 && [...values].every((value) => typeof value === 'string' || value == null);
+    return (
+      values.size > 1 &&
+      [...values].every((value) => typeof value === 'string' || value === undefined || value === null)
+    );
   });
 }
 
 function nameOf(cell: Cell, naming: readonly string[]): string {
-  return naming.flatMap((key) => (cell[key] == null ? [] : [String(cell[key])])).join(', ');
+  return naming.flatMap((key) => (cell[key] === undefined || cell[key] === null ? [] : [String(cell[key])])).join(', ');
 }
 
 function engineOf(cell: Cell, naming: readonly string[]): string {
