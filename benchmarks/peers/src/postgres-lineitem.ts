@@ -43,17 +43,14 @@ export function createTableSql(table: keyof typeof TPCH_TABLES, name: string = t
   return `CREATE TABLE ${name} (${columns.join(', ')})`;
 }
 
-/** The rows of a table at a scale as COPY reads them, with progress and a signal. */
-function* copyText(
-  table: 'lineitem' | 'orders',
-  { scale, pool, signal, onProgress }: LineitemPeerOptions,
-  phase: string,
-): Generator<Uint8Array, void, void> {
-  const units = unitCount(table, scale);
+/** The rows of lineitem as COPY reads them, with progress and a signal. */
+function* copyText({ scale, pool, signal, onProgress }: LineitemPeerOptions): Generator<Uint8Array, void, void> {
+  const units = unitCount('lineitem', scale);
   for (let from = 0; from < units; from += ORDERS_A_STEP) {
     signal?.throwIfAborted();
-    onProgress?.({ phase, done: from, total: units, unit: 'orders' });
-    yield* tableText(table, scale, { pool, from, to: Math.min(from + ORDERS_A_STEP, units), trailingBar: false });
+    onProgress?.({ phase: 'loading lineitem into PostgreSQL', done: from, total: units, unit: 'orders' });
+    const to = Math.min(from + ORDERS_A_STEP, units);
+    yield* tableText('lineitem', scale, { pool, from, to, trailingBar: false });
   }
 }
 
@@ -63,20 +60,24 @@ export async function loadLineitem(
   options: LineitemPeerOptions,
   name: string = 'lineitem',
 ): Promise<void> {
-  await load(server, options, name, "DELIMITER '|', FREEZE");
-  await server.query(`VACUUM (FREEZE, ANALYZE) ${name}`);
-}
-
-async function load(server: PostgresServer, options: LineitemPeerOptions, name: string, format: string): Promise<void> {
   await server.query('BEGIN');
   try {
     await server.query(createTableSql('lineitem', name));
-    await server.copyFrom(name, copyText('lineitem', options, `loading ${name} into PostgreSQL`), format);
+    await server.copyFrom(name, copyText(options), "DELIMITER '|', FREEZE");
     await server.query('COMMIT');
   } catch (error) {
     await server.query('ROLLBACK');
     throw error;
   }
+  await server.query(`VACUUM (FREEZE, ANALYZE) ${name}`);
+}
+
+/** The same rows in the same order on pages that are not marked, with the hint bits set. */
+async function copyUnmarked(server: PostgresServer): Promise<void> {
+  await server.query(createTableSql('lineitem', 'lineitem_judged'));
+  await server.query('INSERT INTO lineitem_judged SELECT * FROM lineitem');
+  await server.query('ANALYZE lineitem_judged');
+  await server.query('SELECT count(*) FROM lineitem_judged'); // sets the hint bits
 }
 
 /** Starts PostgreSQL, loads lineitem, and brings it into the shared buffers, which are large enough. */
@@ -88,16 +89,12 @@ export async function startPostgresLineitem(options: PostgresLineitemOptions): P
   const megabytes = 256 + Math.ceil((rowCounts(scale).lineitem * 180 * tables.length) / 2 ** 20);
   onProgress?.({ phase: 'starting PostgreSQL', done: 0, total: 0, unit: '' });
   const server = await startPostgres({
-    settings: { shared_buffers: `${megabytes}MB`, ...options.settings },
+    settings: { shared_buffers: `${megabytes}MB`, synchronize_seqscans: false, ...options.settings },
     extensions: ['pg_prewarm'],
   });
   try {
     await loadLineitem(server, options);
-    if (judged) {
-      await load(server, options, 'lineitem_judged', "DELIMITER '|'");
-      await server.query('ANALYZE lineitem_judged');
-      await server.query('SELECT count(*) FROM lineitem_judged'); // sets the hint bits
-    }
+    if (judged) await copyUnmarked(server);
     signal?.throwIfAborted();
     await server.query('CHECKPOINT');
     for (const table of tables) await server.query('SELECT pg_prewarm($1::regclass)', [table]);

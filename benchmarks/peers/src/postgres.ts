@@ -3,20 +3,17 @@
 import {
   chmodSync,
   chownSync,
-  closeSync,
   copyFileSync,
   existsSync,
-  ftruncateSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   rmSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { checkOptions, StorageError } from '@blockwright/base';
+import { CopyIn } from './copy-in.ts';
 import { findBinaries, isReachable, NOBODY, type PostgresBinaries, runnableBinaries } from './postgres-binaries.ts';
 import { isRoot, PostgresProcess, runProgram } from './postgres-process.ts';
 import { importPeer } from './resolve.ts';
@@ -58,14 +55,13 @@ export type PostgresRow = Record<string, unknown>;
 interface Client {
   connect(): Promise<unknown>;
   query(query: { text: string; values?: readonly unknown[] }): Promise<{ rows: PostgresRow[] }>;
+  query(query: CopyIn): CopyIn;
   on(event: 'error', listener: (error: Error) => void): unknown;
   end(): Promise<void>;
 }
 
 /** The files of a relation by what follows the relation's file number: `''` main, `'.1'`, `'_vm'`, `'_fsm'`. */
 export type RelationFiles = Readonly<Record<string, string | Uint8Array>>;
-
-const COPY_PIECE_BYTES = 32 << 20;
 
 /** Starts a new, empty PostgreSQL. @throws StorageError 58P01 when a package is missing, 58030 when it does not start. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
@@ -176,41 +172,26 @@ export class PostgresServer implements AsyncDisposable {
     return client;
   }
 
+  private client(): Client {
+    if (this.session === undefined) throw new StorageError('55000', 'PostgreSQL is stopped');
+    return this.session;
+  }
+
   /** Runs SQL on the server's own connection: one statement with `values`, or several without. */
   async query(text: string, values?: readonly unknown[]): Promise<PostgresRow[]> {
-    if (this.session === undefined) throw new StorageError('55000', 'PostgreSQL is stopped');
-    const result = await this.session.query(values === undefined ? { text } : { text, values });
+    const result = await this.client().query(values === undefined ? { text } : { text, values });
     return (Array.isArray(result) ? result.at(-1) : result).rows;
   }
 
   /**
-   * Loads text into a table by COPY, in pieces that end with a line.
+   * Loads text into a table by one COPY.
    * @param target The table, and columns if not all: `lineitem`, `t (a, b)`.
    * @param format COPY's options, by default `DELIMITER '|'`.
    */
   async copyFrom(target: string, chunks: Iterable<Uint8Array>, format = "DELIMITER '|'"): Promise<void> {
-    const path = join(this.scratch, `copy-${process.hrtime.bigint()}`);
-    const file = openSync(path, 'wx');
-    try {
-      chmodSync(path, 0o644); // whatever the umask: the server reads it
-      let written = 0;
-      const flush = async (): Promise<void> => {
-        if (written > 0) await this.query(`COPY ${target} FROM '${path}' (${format})`);
-        ftruncateSync(file, 0);
-        written = 0;
-      };
-      for (const chunk of chunks) {
-        for (let done = 0; done < chunk.length; ) {
-          done += writeSync(file, chunk, done, chunk.length - done, written + done);
-        }
-        written += chunk.length;
-        if (written >= COPY_PIECE_BYTES && chunk.at(-1) === 0x0a) await flush();
-      }
-      await flush();
-    } finally {
-      closeSync(file);
-      rmSync(path, { force: true });
-    }
+    const copy = new CopyIn(`COPY ${target} FROM STDIN (${format})`, chunks);
+    void this.client().query(copy);
+    await copy.done;
   }
 
   /** The path of a relation's main file; segments and forks lie beside it. */

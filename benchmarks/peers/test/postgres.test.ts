@@ -70,6 +70,12 @@ describe.runIf(postgresIsExpected())('postgres', () => {
     await server.copyFrom('copied', lines);
     await server.copyFrom('copied (b)', [Buffer.from('x,')], "DELIMITER ';'");
     expect(await server.query('SELECT count(*) AS n, sum(a) AS s FROM copied')).toEqual([{ n: '1001', s: '499500' }]);
+    await expect(server.copyFrom('copied', [Buffer.from('no number|x\n')])).rejects.toMatchObject({ code: '22P02' });
+    const broken = (function* () {
+      yield Buffer.from('1|one\n');
+      throw new Error('no more rows');
+    })();
+    await expect(server.copyFrom('copied', broken)).rejects.toThrow('no more rows');
     const pid = serverPid(server.dataDirectory);
     await server.stop();
     expect(isRunning(pid)).toBe(false);
