@@ -59,6 +59,9 @@ const OPTIONS: readonly (keyof BufferPoolOptions)[] = [
   'chunkBytes',
 ];
 
+/** The most buffers that one call takes at once; no fewer than the blocks of a run at 1 kB. */
+const MOST_CLAIMED = 256;
+
 /** Pages in memory. One thread owns a pool. PostgreSQL: bufmgr.c. */
 export class BufferPool implements Disposable {
   readonly geometry: BlockGeometry;
@@ -72,7 +75,9 @@ export class BufferPool implements Disposable {
   private readonly poison: PagePoison | undefined;
   private readonly writer: WriteBack;
   private readonly reader: ReadIn;
-  private readonly claimed: Int32Array;
+  /** The most blocks of one read. */
+  private readonly runBlocks: number;
+  private readonly claimed: Int32Array = new Int32Array(MOST_CLAIMED);
   private latest: BufferedFork | undefined = undefined;
   private scratch: Uint8Array | undefined = undefined;
   private closed = false;
@@ -91,7 +96,7 @@ export class BufferPool implements Disposable {
     this.words = this.frames.words;
     this.table = new BufferTable(this.words, buffers);
     this.poison = options.debugPoison === true ? new PagePoison(this.frames) : undefined;
-    this.claimed = new Int32Array(RUN_BYTES >>> geometry.shift);
+    this.runBlocks = RUN_BYTES >>> geometry.shift;
     const parts: PoolParts = {
       frames: this.frames,
       table: this.table,
@@ -244,7 +249,7 @@ export class BufferPool implements Disposable {
         left--;
         continue;
       }
-      const got = this.readRun(f, b, Math.min(left, this.claimed.length), ring);
+      const got = this.readRun(f, b, Math.min(left, this.runBlocks), ring);
       if (got === 0) return;
       b += got;
       left -= got;

@@ -171,7 +171,9 @@ export class VisibilityMap {
   }
 
   private pinForReading(mapBlock: BlockNumber): BufferId {
-    if (mapBlock < this.readableBlocks()) return this.pool.pinZeroOnError(this.fork, mapBlock);
+    const { pool, fork } = this;
+    // A page in the pool is one of the fork's: then the file need not be asked for its size.
+    if (pool.isResident(fork, mapBlock) || mapBlock < this.readableBlocks()) return pool.pinZeroOnError(fork, mapBlock);
     this.stats.missingPages++;
     return -1;
   }
@@ -179,21 +181,32 @@ export class VisibilityMap {
   /** Pins a page of the map that has a header, adding pages if need be. PostgreSQL: `vm_readbuf`. */
   private pinForChange(mapBlock: BlockNumber): BufferId {
     const { pool, fork } = this;
-    const blocks = this.blockCount();
-    if (mapBlock >= blocks) {
-      if (!fork.exists()) fork.create();
-      // Pages skipped over stay new, all zero, until something is set on them.
-      pool.extend(fork, mapBlock + 1 - blocks);
-      this.moves++;
-    }
+    if (!pool.isResident(fork, mapBlock)) this.lengthen(mapBlock + 1);
     const id = pool.pinZeroOnError(fork, mapBlock);
     const m = pool.memory(id);
     const base = pool.base(id);
-    if (pageIsNew(m, base)) {
-      pageInit(m, base, this.geometry);
-      pool.markDirty(id);
+    if (!pageIsNew(m, base)) return id;
+    try {
+      // The zeros may stand for a page that its files do not have: that is for reading only.
+      this.lengthen(mapBlock + 1);
+    } catch (error) {
+      pool.unpin(id);
+      throw error;
     }
+    pageInit(m, base, this.geometry);
+    pool.markDirty(id);
     return id;
+  }
+
+  /** Makes sure that the map has so many pages. PostgreSQL: `vm_extend`. */
+  private lengthen(blocks: number): void {
+    const { pool, fork } = this;
+    if (!fork.exists()) fork.create();
+    const before = fork.blockCount();
+    if (before >= blocks) return;
+    // Pages skipped over stay new, all zero, until something is set on them.
+    pool.extend(fork, blocks - before);
+    this.moves++;
   }
 
   private clearTail(mapBlock: BlockNumber, heapBlocks: BlockNumber): void {

@@ -243,7 +243,11 @@ describe('damage', () => {
     cursor.close();
     expect([warnings.length, pool.stats.zeroed]).toEqual([1, 2]);
     expect(map.clear(3, 3)).toBe(true);
+    for (const b of [WINDOW, 7 * WINDOW]) expect(() => map.set(b, 3)).toThrow('segment 1 is missing');
+    expect(pool.pinned()).toEqual([]);
     fork.hole = new StorageError('58030', 'the disk fails');
-    expect(() => map.status(3)).toThrow('the disk fails');
+    expect(() => map.status(7 * WINDOW)).toThrow('the disk fails');
+    pool.close();
+    expect(fork.blocks).toBe(1);
   });
 });
