@@ -2,7 +2,7 @@
 //
 // Money is kept as integers, hundredths, and dates as days from 2000-01-01: SQLite has no decimal type, and these are
 // its quickest exact ones.
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -61,26 +61,26 @@ export async function openSqliteLineitem(options: SqliteLineitemOptions): Promis
   const Database = module.default as new (path: string) => Database;
   const scratch = mkdtempSync(join(tmpdir(), 'blockwright-sqlite-'));
   const removeScratch = (): void => rmSync(scratch, { recursive: true, force: true, maxRetries: 10 });
-  process.once('exit', removeScratch);
-  const path = join(scratch, 'lineitem.db');
   let database: Database | undefined;
   const close = async (): Promise<void> => {
     database?.close();
     database = undefined;
     removeScratch();
-    process.removeListener('exit', removeScratch);
   };
   try {
-    database = new Database(path);
+    database = new Database(join(scratch, 'lineitem.db'));
     database.pragma(`page_size = ${pageSize}`);
     database.pragma('journal_mode = OFF');
     database.pragma('synchronous = OFF');
     database.pragma('locking_mode = EXCLUSIVE');
     // Kibibytes: a row takes some 120 bytes.
     database.pragma(`cache_size = -${16384 + Math.ceil((rowCounts(scale).lineitem * 200) / 1024)}`);
+    database.exec(createTableSql());
+    // An open file lives on without a name, and is gone with its process, however that ends.
+    if (process.platform !== 'win32') removeScratch();
     await load(database, options);
     database.exec('SELECT sum(length(l_comment)) FROM lineitem');
-    return describe(database, statSync(path).size, close);
+    return describe(database, close);
   } catch (error) {
     await close();
     throw error;
@@ -97,7 +97,6 @@ function createTableSql(): string {
 
 async function load(database: Database, { scale, pool, signal, onProgress }: LineitemPeerOptions): Promise<void> {
   database.exec('BEGIN');
-  database.exec(createTableSql());
   const columns = TPCH_TABLES.lineitem.length;
   const row = `(${new Array(columns).fill('?').join(', ')})`;
   const insert = (rows: number): Statement =>
@@ -139,7 +138,7 @@ function rowValues(batch: TpchBatch, from: number, count: number): unknown[] {
   return values;
 }
 
-function describe(database: Database, bytes: number, close: () => Promise<void>): LineitemPeer {
+function describe(database: Database, close: () => Promise<void>): LineitemPeer {
   const prepared = (sql: string): (() => Record<string, unknown>[]) => {
     const statement = database.prepare(sql);
     statement.safeIntegers(true);
@@ -148,12 +147,14 @@ function describe(database: Database, bytes: number, close: () => Promise<void>)
   const [count, q6, q1] = [COUNT, Q6, Q1].map(prepared);
   const pragma = (name: string): string => String(Object.values(database.prepare(`PRAGMA ${name}`).all()[0] ?? {})[0]);
   const [{ version }] = database.prepare('SELECT sqlite_version() AS version').all();
+  const blockSize = Number(pragma('page_size'));
+  const pages = Number(pragma('page_count'));
   return {
     engine: `SQLite ${version} (libsql)`,
-    blockSize: Number(pragma('page_size')),
+    blockSize,
     rows: Number(count()[0].n),
-    pages: Number(pragma('page_count')),
-    bytes,
+    pages,
+    bytes: pages * blockSize,
     settings: Object.fromEntries(SHOWN.map((name) => [name, pragma(name)])),
     doesMore: 'it runs a program for any query on a virtual machine, and hands the result over from native code',
     count: async () => Number(count()[0].n),
