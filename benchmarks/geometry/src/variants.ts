@@ -51,8 +51,7 @@ return function ${identifier}(blocks, offsets, from, to, u8, bufferOf, g, cursor
   return (new Function(source) as () => CompiledWalk)();
 }
 
-/** @internal */
-export type CompiledWalk = (
+type CompiledWalk = (
   blocks: Uint32Array,
   offsets: Uint16Array,
   from: number,

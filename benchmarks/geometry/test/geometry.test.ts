@@ -5,7 +5,7 @@ import { geometryBenchmark } from '@blockwright/benchmark-geometry';
 import { BLOCK_SIZES, BlockGeometry, formatBlockSize } from '@blockwright/geometry';
 import { describe, expect, it } from 'vitest';
 import { makeScene } from '../src/benchmark.ts';
-import { VARIANTS, type VariantName } from '../src/variants.ts';
+import { compileWalk, VARIANTS, type VariantName } from '../src/variants.ts';
 import { fillMapPage, isAllVisible, mapMemory, randomTids, rightAnswer, sequentialTids } from '../src/walks.ts';
 
 const context = (over: Partial<BenchmarkContext> = {}): BenchmarkContext => ({
@@ -77,6 +77,29 @@ describe('walks', () => {
     expect([...bufferOf.slice(2)].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect([...bufferOf.slice(2)]).not.toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(u8.length).toBe(8 * 8192);
+  });
+});
+
+describe('variants', () => {
+  const g = BlockGeometry.of(8192);
+  it('are functions of their own, named for disassemblies', () => {
+    expect(names.map((name) => compileWalk(name, g).name)).toEqual([
+      'literalWalk',
+      'literalWindowWalk',
+      'windowWalk',
+      'cursorWalk',
+      'cursorRunsWalk',
+      'foldWalk',
+      'multiplicationWalk',
+      'divisionWalk',
+    ]);
+    expect(compileWalk('fold', g)).not.toBe(compileWalk('fold', g));
+  });
+  it('have literals where they say so, and none of the geometry else', () => {
+    for (const name of names) {
+      const body = String(compileWalk(name, g)).split('let answer')[1] as string;
+      expect([name, /\b(?:32672|13)\b/.test(body)]).toEqual([name, name.startsWith('literal')]);
+    }
   });
 });
 

@@ -2,22 +2,20 @@
 // allowed in this file only because it runs six times in a process's life.
 import type { BlockSize } from './block-size.ts';
 
-/** MAXIMUM_ALIGNOF of every platform that this project runs on. */
-export const MAXALIGN_BYTES = 8;
 /** Bytes of a page before its line pointers. PostgreSQL: `SizeOfPageHeaderData`, bufpage.h. */
 export const SIZE_OF_PAGE_HEADER = 24;
 /** PostgreSQL: `SizeofHeapTupleHeader`, htup_details.h. */
-export const SIZE_OF_HEAP_TUPLE_HEADER = 23;
+const SIZE_OF_HEAP_TUPLE_HEADER = 23;
 /** Bytes of a line pointer. PostgreSQL: `sizeof(ItemIdData)`, itemid.h. */
-export const SIZE_OF_ITEM_ID = 4;
+const SIZE_OF_ITEM_ID = 4;
 /** Bits of the visibility map a heap block has. PostgreSQL: `BITS_PER_HEAPBLOCK`. */
-export const BITS_PER_HEAPBLOCK = 2;
+const BITS_PER_HEAPBLOCK = 2;
 /** Bytes of a segment file by default, the same at every block size. */
-export const SEGMENT_BYTES = 0x4000_0000;
+const SEGMENT_BYTES = 0x4000_0000;
 /** The WAL page stays 8 kB at every block size. PostgreSQL: `XLOG_BLCKSZ`. */
 export const XLOG_BLCKSZ = 8192;
 /** Values that a free space map slot can have. PostgreSQL: `FSM_CATEGORIES`, freespace.c. */
-export const FSM_CATEGORIES = 256;
+const FSM_CATEGORIES = 256;
 
 /** PostgreSQL: `SizeOfCommitTimestampEntry`, commit_ts.c. */
 const SIZE_OF_COMMIT_TS_ENTRY = 10;
@@ -34,6 +32,7 @@ const FSM_SLOTS_FOR_DEPTH_3 = 1626;
 /** Members and flags of four transactions stand together. PostgreSQL: `MULTIXACT_MEMBERGROUP_SIZE`, multixact.c. */
 const MULTIXACT_GROUP_BYTES = 20;
 
+/** PostgreSQL: `MAXALIGN`, with MAXIMUM_ALIGNOF 8. */
 const maxAlign = (n: number): number => (n + 7) & ~7;
 const maxAlignDown = (n: number): number => n & ~7;
 

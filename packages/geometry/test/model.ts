@@ -18,7 +18,7 @@ export interface Model {
 }
 
 /** From the definitions in PostgreSQL's headers, not from the package. */
-export function modelOf(size: BlockSize): Model {
+function modelOf(size: BlockSize): Model {
   const slots = size - 24 - 4 - (size / 2 - 1);
   return {
     size,

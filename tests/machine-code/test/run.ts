@@ -12,7 +12,7 @@ const WORKLOAD = fileURLToPath(new URL('workload/main.mjs', import.meta.url));
 /** Everything that the workload imports follows from these by project references. */
 const PROJECTS = ['packages/heap', 'benchmarks/geometry'];
 
-export interface Target {
+interface Target {
   readonly id: string;
   readonly name: string;
 }
@@ -45,6 +45,7 @@ export function runWorkload(): Run {
       '--no-maglev',
       '--no-concurrent-recompilation',
       '--no-use-osr',
+      '--no-flush-bytecode',
       '--print-opt-code',
       '--redirect-code-traces',
       `--redirect-code-traces-to=${file}`,

@@ -44,8 +44,8 @@ export function openTables(directory, size) {
     loader.finish();
     return { relation, map };
   };
-  const frozen = load(16384, frozenEncoder(descriptor), true);
-  const hinted = load(16385, hintedEncoder(descriptor), false);
+  const frozen = load(16384, frozenEncoder(descriptor, geometry), true);
+  const hinted = load(16385, hintedEncoder(descriptor, geometry), false);
   return { geometry, pool, frozen, hinted, descriptor, close: () => pool.abandon() };
 }
 

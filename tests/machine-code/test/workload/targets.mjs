@@ -60,9 +60,13 @@ export function tableTargets(tables) {
   const scratch = tables.map(({ geometry }) => new heap.PageTuples(geometry));
   const unknown = new Uint32Array(1);
   const lineCount = (m, base, geometry) => heap.linePointerCount(m, base, geometry.size, 'table', 0);
+  /** While some scans live, V8 keeps what it knows of their shape. */
+  const kept = [];
   const scanOf = (n, which) => {
     const t = tablesOf(n);
-    return new heap.HeapScan(t[which].relation, t.descriptor, { columns: COLUMNS });
+    const scan = new heap.HeapScan(t[which].relation, t.descriptor, { columns: COLUMNS });
+    if (kept.length < 2 * tables.length) kept.push(scan);
+    return scan;
   };
   return [
     // the visibility map and its cursor

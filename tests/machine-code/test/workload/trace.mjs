@@ -9,6 +9,7 @@ const neverOptimize = new Function('f', '%NeverOptimizeFunction(f)');
 
 /** How often a target is called before it is optimised, beside the workload. */
 const TRAINING_CALLS = 50;
+const RETRAINING_CALLS = 12;
 
 /**
  * @typedef {object} Target
@@ -26,6 +27,8 @@ export function traceTargets(targets, file) {
   for (const { call } of targets) for (let round = 0; round < TRAINING_CALLS; round++) call(round);
   for (const { id, fn, call } of targets) {
     appendFileSync(file, `\n### begin ${id} ${fn.name}\n`);
+    // Once more just before: a garbage collection may have dropped what V8 learned of objects that are gone.
+    for (let round = 0; round < RETRAINING_CALLS; round++) call(round);
     deoptimize(fn); // V8 may have optimised it during the workload; what it learned stays
     optimizeNext(fn);
     call(TRAINING_CALLS);

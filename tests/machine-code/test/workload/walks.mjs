@@ -2,9 +2,10 @@
 // that the product stands for must not divide; the variant that divides must be found out.
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
 
-const BENCHMARK = '../../../../benchmarks/geometry/dist/';
-const { makeScene } = await import(new URL(`${BENCHMARK}benchmark.js`, import.meta.url).href);
-const { compileWalk } = await import(new URL(`${BENCHMARK}variants.js`, import.meta.url).href);
+// Not exported by the package: they are files beside its entry.
+const benchmark = import.meta.resolve('@blockwright/benchmark-geometry');
+const { makeScene } = await import(new URL('benchmark.js', benchmark).href);
+const { compileWalk } = await import(new URL('variants.js', benchmark).href);
 
 const scenes = BLOCK_SIZES.map((size) =>
   makeScene('random', BlockGeometry.of(size), { tids: 800, heapBlocks: 400_000, rounds: 30, seed: 1 }),
