@@ -119,7 +119,8 @@ export class Database implements Disposable {
     this.lock = parts.lock;
     this.control = control;
     this.geometry = BlockGeometry.of(control.blockSize);
-    this.storage = new StorageManager({ vfs, directory, geometry: this.geometry, readOnly });
+    const { segmentBlocks } = control;
+    this.storage = new StorageManager({ vfs, directory, geometry: this.geometry, segmentBlocks, readOnly });
     this.pool = new BufferPool({
       geometry: this.geometry,
       buffers: parts.buffers,
@@ -242,7 +243,8 @@ export class Database implements Disposable {
   }
 
   /**
-   * Fills an empty table from column vectors, and gives the number of rows.
+   * Fills an empty table from column vectors, and gives the number of rows. A load that fails or is stopped leaves the
+   * table empty.
    * @throws StorageError 55000 when the table has rows, 54000 when a row fits no page.
    */
   load(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions & RunOptions = {}): Promise<number> {
@@ -254,16 +256,30 @@ export class Database implements Disposable {
     const { entry, relation } = this.resolve(definition);
     const freeze = options.freeze ?? true;
     const encoder = (freeze ? frozenEncoder : hintedEncoder)(entry.descriptor, this.geometry);
-    const loader = new BulkLoader(relation, encoder, this.map(entry), { allVisible: freeze });
+    const map = this.map(entry);
+    const loader = new BulkLoader(relation, encoder, map, { allVisible: freeze });
+    let isWhole = false;
     try {
       for (const batch of batches) {
         loader.append(batch.columns, batch.length);
         yield { phase: `loading ${entry.name}`, done: loader.rows, total: 0, unit: 'rows' };
       }
+      isWhole = true;
     } finally {
-      loader.finish();
+      try {
+        loader.finish();
+      } finally {
+        // The table was empty before, and is again: a part of the rows is no state that anybody asked for.
+        if (!isWhole) this.emptyTable(relation, map);
+      }
     }
     return loader.rows;
+  }
+
+  private emptyTable(relation: Relation, map: VisibilityMap): void {
+    map.truncate(0);
+    this.pool.dropFork(relation.main);
+    relation.main.truncate(0);
   }
 
   /**
