@@ -1,30 +1,45 @@
 // What the numbers show, in words.
-import type { Cell } from '@blockwright/benchmark';
+import { type Cell, significant } from '@blockwright/benchmark';
 import { type BlockSize, formatBlockSize } from '@blockwright/geometry';
-import { QUERY_TITLES, type Query } from './queries-run.ts';
+import { QUERY_TITLES, type Query } from './subject.ts';
 
-/** One sentence a query: the fastest and the slowest block size, or that no difference was seen. */
+/** One sentence that sums up, then one a query: the fastest and the slowest block size, or that no difference was seen. */
 export function summarySentences(cells: readonly Cell[]): string[] {
+  const ours = cells.filter(({ engine }) => engine === 'blockwright');
   const sentences: string[] = [];
   for (const query of Object.keys(QUERY_TITLES) as Query[]) {
-    const ours = cells.filter(
-      (cell) => cell.query === query && cell.engine === 'blockwright' && cell.blockSize !== null,
-    );
-    if (ours.length > 1) sentences.push(compare(query, ours));
+    const own = ours.filter((cell) => cell.query === query);
+    if (own.length > 1) sentences.push(compare(query, own));
   }
-  return sentences;
+  const space = spaceSentence(ours);
+  return space === undefined ? sentences : [...sentences, space];
 }
 
 function compare(query: Query, cells: readonly Cell[]): string {
   const sorted = [...cells].sort((a, b) => a.nsPerUnit - b.nsPerUnit);
-  const best = sorted[0] as Cell;
-  const worst = sorted[sorted.length - 1] as Cell;
+  const best = sorted[0];
+  const worst = sorted[sorted.length - 1];
   const title = QUERY_TITLES[query];
-  if (best.q3Ns * worst.units >= worst.q1Ns * best.units)
-    return `${title}: no difference seen between the block sizes.`;
-  const like = sorted.filter((cell) => cell !== best && cell.q1Ns * best.units <= best.q3Ns * cell.units);
-  const alike = like.length === 0 ? '' : ` (no difference seen to ${like.map(sizeOf).join(', ')})`;
-  return `${title}: fastest at ${sizeOf(best)}${alike}; ${sizeOf(worst)} takes ${(worst.nsPerUnit / best.nsPerUnit).toFixed(2)} times as long a row.`;
+  if (overlap(best, worst)) return `${title}: no difference seen between the block sizes.`;
+  const alike = sorted.filter((cell) => cell !== best && overlap(best, cell)).map(sizeOf);
+  const like = alike.length === 0 ? '' : ` (no difference seen to ${alike.join(', ')})`;
+  const times = (worst.nsPerUnit / best.nsPerUnit).toFixed(2);
+  return `${title}: fastest at ${sizeOf(best)}${like}, ${significant(best.nsPerUnit)} ns a row; ${sizeOf(worst)} takes ${times} times as long.`;
+}
+
+/** Whether the quartiles of two cells' times a row overlap. */
+function overlap(a: Cell, b: Cell): boolean {
+  return a.q1Ns / a.units <= b.q3Ns / b.units && b.q1Ns / b.units <= a.q3Ns / a.units;
+}
+
+function spaceSentence(cells: readonly Cell[]): string | undefined {
+  const sizes = new Map(cells.map((cell) => [cell.blockSize, cell]));
+  if (sizes.size < 2) return undefined;
+  const sorted = [...sizes.values()].sort((a, b) => Number(a.bytes) - Number(b.bytes));
+  const least = sorted[0];
+  const most = sorted[sorted.length - 1];
+  const more = ((Number(most.bytes) / Number(least.bytes) - 1) * 100).toFixed(1);
+  return `Space: the table is smallest at ${sizeOf(least)}; ${sizeOf(most)} takes ${more} % more, since ${significant(Number(most.tailWaste))} of its ${most.blockSize} bytes a page are left over.`;
 }
 
 function sizeOf(cell: Cell): string {

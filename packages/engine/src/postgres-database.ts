@@ -25,7 +25,7 @@ export interface PostgresDatabaseOptions {
 const KNOWN_OPTIONS = ['database', 'sharedBuffers', 'onWarning', 'vfs'];
 const SMALLEST_BLOCK = 1024;
 /** Catalogs and what initdb makes have smaller object ids. PostgreSQL: `FirstNormalObjectId`. */
-const FIRST_NORMAL_OID = 16384;
+const FIRST_NORMAL_OID = 0x4000; // 16384
 
 /** A PostgreSQL database whose server is stopped. The same calls as on `Database`, without those that change anything. */
 export class PostgresDatabase implements Disposable {

@@ -1,0 +1,175 @@
+// Blockwright's side: a table of a data directory made for this run, of one that stands, or a relation file as it lies.
+// The pool is large enough that every page stays in memory.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Progress } from '@blockwright/base';
+import { directoryKind } from '@blockwright/control';
+import { Database, initdb, PostgresDatabase, RelationFile, type TableDef } from '@blockwright/engine';
+import type { BlockSize } from '@blockwright/geometry';
+import { rowCounts, type TextPool, tableBatches } from '@blockwright/tpch';
+import { NodeVfs } from '@blockwright/vfs';
+import { lineitemTable } from './lineitem.ts';
+import { Q1, Q1_COLUMNS, type Q1Group, Q6, Q6_COLUMNS } from './queries.ts';
+import type { Q6Answer, Subject } from './subject.ts';
+
+/** What a table offers to the queries: a database's table, PostgreSQL's, and a lone relation file all do. */
+export interface ScanTarget {
+  scan: Database['scan'];
+  count: Database['count'];
+  pageStats: Database['pageStats'];
+  readonly bufferStats: Database['bufferStats'];
+  close(): void;
+}
+
+/** A subject of ours, and what the right answers can be computed from. */
+export interface OurSubject extends Subject {
+  readonly target: ScanTarget;
+  readonly table: TableDef;
+}
+
+export interface LoadOptions {
+  readonly scale: number;
+  readonly pool: TextPool;
+  readonly signal: AbortSignal;
+  readonly progress: (progress: Progress) => void;
+  /** Whether the judged count will be run: it needs a table of its own. */
+  readonly withUnmarked: boolean;
+}
+
+/** Bytes that a stored row needs at most, at any block size: for sizing the pool before loading. */
+export const ROW_BYTES = 200;
+/** What the pool holds besides: catalogs, maps. */
+const EXTRA_BYTES = 2 ** 24;
+
+/** Makes a data directory of `blockSize` in a temporary place and loads lineitem into it. */
+export async function loadSubject(blockSize: BlockSize, options: LoadOptions): Promise<OurSubject> {
+  const { scale, pool, signal, progress, withUnmarked } = options;
+  const home = mkdtempSync(join(tmpdir(), 'blockwright-bench-'));
+  let database: Database | undefined;
+  const close = (): void => {
+    try {
+      database?.close();
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  };
+  try {
+    const directory = join(home, 'data');
+    initdb(directory, { blockSize });
+    const tableBytes = rowCounts(scale).lineitem * ROW_BYTES * (withUnmarked ? 2 : 1);
+    database = Database.open(directory, { sharedBuffers: Math.ceil(tableBytes) + EXTRA_BYTES });
+    const marked = lineitemTable('lineitem');
+    const unmarked = withUnmarked ? lineitemTable('lineitem_unmarked') : undefined;
+    for (const [table, freeze] of [[marked, true] as const, [unmarked, false] as const]) {
+      if (table === undefined) continue;
+      database.createTable(table);
+      await database.load(table, tableBatches('lineitem', scale, { pool }), {
+        freeze,
+        signal,
+        onProgress: (step) =>
+          progress({ ...step, phase: `loading at ${blockSize >>> 10} kB`, total: rowCounts(scale).lineitem }),
+      });
+    }
+    database.checkpoint();
+    return subjectOf(database, marked, unmarked, database.blockSize, blocksOf(database, marked.name), close);
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** The lineitem of a data directory that stands, ours or PostgreSQL's; it is opened read-only. */
+export function openSubject(directory: string): OurSubject {
+  const isPostgres = directoryKind(new NodeVfs(), directory) === 'postgresql';
+  const open = (sharedBuffers: number): Database | PostgresDatabase =>
+    isPostgres
+      ? PostgresDatabase.open(directory, { sharedBuffers })
+      : Database.open(directory, { readOnly: true, sharedBuffers });
+  const first = open(EXTRA_BYTES);
+  let bytes: number;
+  try {
+    first.table('lineitem'); // refuses, with a reason, a directory without it
+    bytes = blocksOf(first, 'lineitem') * first.blockSize;
+  } finally {
+    first.close();
+  }
+  const database = open(bytes + EXTRA_BYTES);
+  try {
+    const table = database.table('lineitem');
+    return subjectOf(database, table, undefined, database.blockSize, blocksOf(database, 'lineitem'), () =>
+      database.close(),
+    );
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** A relation file with lineitem's columns, PostgreSQL's or ours, as it lies. */
+export function fileSubject(path: string): OurSubject {
+  const table = lineitemTable('lineitem');
+  const small = RelationFile.open(path, table);
+  const bytes = small.blocks * small.geometry.size;
+  small.close();
+  const file = RelationFile.open(path, table, { sharedBuffers: bytes + EXTRA_BYTES });
+  try {
+    return subjectOf(file, table, undefined, file.geometry.size, file.blocks, () => file.close());
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+function blocksOf(database: Database | PostgresDatabase, name: string): number {
+  return database.tables().find((table) => table.name === name)?.blocks ?? 0;
+}
+
+function subjectOf(
+  target: ScanTarget,
+  table: TableDef,
+  unmarked: TableDef | undefined,
+  blockSize: BlockSize,
+  pages: number,
+  close: () => void,
+): OurSubject {
+  const { tailBytes } = target.pageStats(table);
+  return {
+    engine: 'blockwright',
+    blockSize,
+    rows: target.count(table, { map: false }).rows,
+    pages,
+    bytes: pages * blockSize,
+    tailWaste: pages > 1 ? tailBytes / (pages - 1) : 0,
+    poolHits: () => {
+      const { hits, reads } = target.bufferStats;
+      return hits / Math.max(hits + reads, 1);
+    },
+    answer: {
+      count: () => target.count(table).rows,
+      judged: () => target.count(unmarked ?? table, { map: false }).rows,
+      q6: () => runQ6(target, table),
+      q1: () => runQ1(target, table),
+    },
+    about: undefined,
+    target,
+    table,
+    close,
+  };
+}
+
+/** Q1 over a table that has lineitem's columns. */
+export function runQ1(target: ScanTarget, table: TableDef): Q1Group[] {
+  const q1 = new Q1();
+  using scan = target.scan(table, { columns: Q1_COLUMNS, charCodes: true });
+  for (let batch = scan.next(); batch !== undefined; batch = scan.next()) q1.add(batch.vectors, batch.length);
+  return q1.groups();
+}
+
+/** Q6 over a table that has lineitem's columns. */
+export function runQ6(target: ScanTarget, table: TableDef): Q6Answer {
+  const q6 = new Q6();
+  using scan = target.scan(table, { columns: Q6_COLUMNS });
+  for (let batch = scan.next(); batch !== undefined; batch = scan.next()) q6.add(batch.vectors, batch.length);
+  return { revenue: q6.revenue, rows: BigInt(q6.rows) };
+}

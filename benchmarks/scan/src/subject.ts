@@ -1,0 +1,46 @@
+// What the queries run on: ours at a block size, or a peer. Each answers the same questions, and says how large it is.
+import type { Q1Group } from './queries.ts';
+
+/** What can be asked for with `--queries`. */
+export const QUERIES = ['count', 'judged', 'q6', 'q1'] as const;
+export type Query = (typeof QUERIES)[number];
+
+/** What each query is called for people. */
+export const QUERY_TITLES: Readonly<Record<Query, string>> = {
+  count: 'count(*) with the map',
+  judged: 'count(*) judging',
+  q6: 'Q6',
+  q1: 'Q1',
+};
+
+/** Revenue in ten-thousandths; the rows that were selected, where the engine says. */
+export interface Q6Answer {
+  readonly revenue: bigint;
+  readonly rows: bigint | undefined;
+}
+
+/** How each query is run; a query that the subject cannot run is missing. */
+export interface Answerers {
+  readonly count?: () => number | Promise<number>;
+  readonly judged?: () => number | Promise<number>;
+  readonly q6?: () => Q6Answer | Promise<Q6Answer>;
+  readonly q1?: () => readonly Q1Group[] | Promise<readonly Q1Group[]>;
+}
+
+/** lineitem in one engine at one block size, in memory. */
+export interface Subject {
+  /** `blockwright`, or the peer's name and version. */
+  readonly engine: string;
+  readonly blockSize: number;
+  readonly rows: number;
+  readonly pages: number;
+  readonly bytes: number;
+  /** Bytes a page that no tuple uses, on average, the last page left out; undefined where it is not known. */
+  readonly tailWaste: number | undefined;
+  /** Pages found in memory among those asked for so far, 0 to 1; undefined where it is not known. */
+  readonly poolHits: () => number | undefined;
+  readonly answer: Answerers;
+  /** Sentences about a peer: settings, and what it does that we do not. */
+  readonly about: string | undefined;
+  close(): void | Promise<void>;
+}
