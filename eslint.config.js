@@ -16,8 +16,12 @@ const MAY_DIVIDE = [
   'packages/base/src/words.ts',
 ];
 
-/** The package that computes what follows from a block size, and the two that know of no block. */
-const MAY_SPELL_SIZES = [...sources('geometry', 'tpch', 'benchmark'), 'packages/tuple/src/types/**'];
+/** The package that computes what follows from a block size, and what knows of no block and has numbers of its own. */
+const MAY_SPELL_SIZES = [
+  ...sources('geometry', 'tpch', 'benchmark'),
+  'packages/tuple/src/types/**',
+  'packages/tuple/src/pglz*.ts',
+];
 
 /** What runs in a browser too. */
 const WITHOUT_NODE = sources('base', 'geometry', 'page', 'tuple');

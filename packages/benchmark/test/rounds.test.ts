@@ -93,7 +93,7 @@ describe('measureRounds', () => {
       units: 1,
       before: async () => void (now += 1e9),
       run: async () => {
-        await null;
+        await Promise.resolve();
         now += 5;
         return 'x';
       },

@@ -70,7 +70,7 @@ const PG_CLASS: Oid = 1259;
 const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_DATABASE: Oid = 1262;
-const DEFAULT_BUFFERS = 4096;
+const DEFAULT_BUFFERS = 1 << 12;
 
 /** An open PostgreSQL data directory. Not one byte of it is written. */
 export class PostgresDirectory implements Disposable {

@@ -53,4 +53,4 @@ export const BW_INDEX: CatalogTable = {
 export const CATALOG_TABLES: readonly CatalogTable[] = [BW_CLASS, BW_ATTRIBUTE, BW_INDEX];
 
 /** The first object id that is not a catalog's. PostgreSQL: `FirstNormalObjectId`, transam.h. */
-export const FIRST_NORMAL_OID = 16384;
+export const FIRST_NORMAL_OID = 0x4000; // 16384

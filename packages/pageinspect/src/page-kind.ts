@@ -8,7 +8,7 @@
 //   8              0xff82           spgist
 //   8              0xf091..0xf093   brin
 //   8              0x0017, 0x0000   sequence (its magic number, 0x1717, is the first 4 bytes)
-//   8              flags below 512  gin
+//   8              flags up to 0x1ff  gin
 //
 // PostgreSQL: nbtree.h, hash.h, gist.h, spgist_private.h, brin_page.h, ginblock.h, sequence.c.
 import type { BlockGeometry } from '@blockwright/geometry';
@@ -59,7 +59,7 @@ function kindOf8(m: PageMemory, base: number, special: number, last: number): Pa
   if (last === 0xff82) return 'spgist';
   if (last >= 0xf091 && last <= 0xf093) return 'brin';
   if (m.u32[(base + special) >>> 2] === SEQUENCE_MAGIC && last === 0) return 'sequence';
-  return last < 512 ? 'gin' : 'unknown';
+  return last <= 0x1ff ? 'gin' : 'unknown';
 }
 
 // Bits of btpo_flags.
@@ -68,7 +68,7 @@ const BTREE_ROOT = 2;
 const BTREE_DELETED = 4;
 const BTREE_META = 8;
 const BTREE_HALF_DEAD = 16;
-const BTREE_FLAGS = 511;
+const BTREE_FLAGS = 0x1ff;
 
 /** Which page of a B-tree it is, in words; for pages of kind `btree`. */
 export function btreePageType(m: PageMemory, base: number): string {

@@ -52,5 +52,9 @@ export const PACKAGES_WITHOUT_NODE = ['packages/base', 'packages/geometry', 'pac
 /** Product code that may make code: the decoder of a tuple, and the benchmark's variant with literal constants. */
 export const FILES_THAT_GENERATE_CODE = /^packages\/tuple\/src\/|^benchmarks\/geometry\/src\/variants\.ts$/;
 
-/** Where a number that looks like a constant of a block size is something else: digits of a numeric, lengths in a law. */
-export const FILES_WITH_NUMBERS_OF_THEIR_OWN = /^packages\/(?:tuple\/src\/types\/|vfs\/src\/contract\.ts$)/;
+/**
+ * Where a number that looks like a constant of a block size is something else: digits of a numeric, the history that pglz
+ * keeps, lengths in a law.
+ */
+export const FILES_WITH_NUMBERS_OF_THEIR_OWN =
+  /^packages\/(?:tuple\/src\/(?:types\/|pglz[^/]*\.ts$)|vfs\/src\/contract\.ts$)/;
