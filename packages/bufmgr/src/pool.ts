@@ -1,12 +1,5 @@
 // The buffer pool: pages of relation forks in memory, found by (fork, block), held by pins, replaced by a clock sweep.
-import {
-  type BlockNumber,
-  type BufferId,
-  checkOptions,
-  MAX_BLOCK_NUMBER,
-  runSync,
-  type Steps,
-} from '@blockwright/base';
+import { type BlockNumber, type BufferId, MAX_BLOCK_NUMBER, runSync, type Steps } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { PageFault, type PageMemory } from '@blockwright/page';
 import { dataBeyondEnd, type LivePin, noUnpinnedBuffers, stillPinned, tooManyBlocks } from './errors.ts';
@@ -24,40 +17,13 @@ import {
   WORD_PINS,
   WORD_STATE,
 } from './frames.ts';
-import { checkBuffers } from './limits.ts';
+import { type BufferPoolOptions, checkPoolOptions } from './options.ts';
 import { PagePoison } from './poison.ts';
 import { ReadIn } from './read-in.ts';
 import { BULK_READ_RING_BYTES, BULK_WRITE_RING_BYTES, BufferRing } from './ring.ts';
 import { BufferStats } from './stats.ts';
 import { BufferTable } from './table.ts';
 import { type PoolParts, RUN_BYTES, WriteBack } from './write-back.ts';
-
-/** How a pool is made. */
-export interface BufferPoolOptions {
-  readonly geometry: BlockGeometry;
-  /** How many blocks it holds, at least 16. Their memory is taken when it is used first. PostgreSQL: `shared_buffers`. */
-  readonly buffers: number;
-  /** Whether each page that is read must have the right checksum; its header is looked at in any case. Default true. */
-  readonly verifyChecksums?: boolean;
-  /** Whether each page that is written gets its checksum. Default true. */
-  readonly writeChecksums?: boolean;
-  /** Told of damage that does not stop the work: a map page read as zeros, once a fork. */
-  readonly onWarning?: (message: string) => void;
-  /** For tests: an unpinned page reads as 0x5A bytes, and who writes to one is found out. Slow. Default false. */
-  readonly debugPoison?: boolean;
-  /** Bytes of a chunk of memory, a power of two up to 1 GiB (the default) that holds 16 blocks or more. */
-  readonly chunkBytes?: number;
-}
-
-const OPTIONS: readonly (keyof BufferPoolOptions)[] = [
-  'geometry',
-  'buffers',
-  'verifyChecksums',
-  'writeChecksums',
-  'onWarning',
-  'debugPoison',
-  'chunkBytes',
-];
 
 /** The most buffers that one call takes at once; no fewer than the blocks of a run at 1 kB. */
 const MOST_CLAIMED = 256;
@@ -86,10 +52,8 @@ export class BufferPool implements Disposable {
    * @throws RangeError when `buffers` is below 16 or beyond what this machine can hold; TypeError for an unknown option.
    */
   constructor(options: BufferPoolOptions) {
-    checkOptions('BufferPool', options, OPTIONS);
+    checkPoolOptions(options);
     const { geometry, buffers, chunkBytes = MAX_CHUNK_BYTES } = options;
-    checkBuffers(geometry, buffers);
-    checkChunk(geometry, chunkBytes);
     this.geometry = geometry;
     this.buffers = buffers;
     this.frames = new BufferFrames(geometry, buffers, chunkBytes);
@@ -466,10 +430,4 @@ export class BufferPool implements Disposable {
   private checkOpen(): void {
     if (this.closed) throw new TypeError('the buffer pool is closed');
   }
-}
-
-function checkChunk(geometry: BlockGeometry, bytes: number): void {
-  const powerOfTwo = Number.isInteger(bytes) && bytes > 0 && bytes <= MAX_CHUNK_BYTES && (bytes & (bytes - 1)) === 0;
-  if (powerOfTwo && bytes >>> geometry.shift >= 16) return;
-  throw new RangeError(`chunkBytes ${String(bytes)} is not a power of two up to 1 GiB that holds 16 blocks or more`);
 }
