@@ -102,10 +102,17 @@ export function blockOfChecksum(
 ): BlockNumber {
   const hash = pageHash(m, base, g);
   const stored = pageStoredChecksum(m, base);
-  const farthest = Math.max(block, count - 1 - block);
-  for (let distance = 1; distance <= farthest; distance++) {
-    if (distance <= block && checksumOfHash(hash, block - distance) === stored) return block - distance;
-    if (block + distance < count && checksumOfHash(hash, block + distance) === stored) return block + distance;
+  if (stored === 0) return INVALID_BLOCK_NUMBER;
+  let nearest: BlockNumber = INVALID_BLOCK_NUMBER;
+  let least = Number.POSITIVE_INFINITY;
+  // Every word with the right remainder modulo 65535 is the hash of one block number: 65538 steps, whatever `count` is.
+  for (let word = stored - 1; word <= 0xffff_ffff; word += 0xffff) {
+    const candidate = (hash ^ word) >>> 0;
+    const distance = Math.abs(candidate - block);
+    if (candidate < count && distance < least && distance > 0) {
+      nearest = candidate;
+      least = distance;
+    }
   }
-  return INVALID_BLOCK_NUMBER;
+  return nearest;
 }

@@ -123,6 +123,32 @@ describe.each(BLOCK_SIZES)('the checksum of a page of %i bytes', (size) => {
     expect(blockOfChecksum(m, size * 1, g, 1, 5)).toBe(4);
   });
 
+  it('finds the nearest block that a checksum fits, of as many as there can be', () => {
+    const m = new PageMemoryViews(new ArrayBuffer(size));
+    pageInit(m, 0, g);
+    fc.assert(
+      fc.property(fc.nat(200_000), fc.nat(200_000), fc.integer({ min: 1, max: 200_001 }), (truth, block, count) => {
+        pageSetChecksum(m, 0, g, truth);
+        const fitting: number[] = [];
+        const hash = pageHash(m, 0, g);
+        for (let b = 0; b < count; b++) {
+          if (b !== block && checksumOfHash(hash, b) === pageStoredChecksum(m, 0)) fitting.push(b);
+        }
+        const found = blockOfChecksum(m, 0, g, block, count);
+        if (fitting.length === 0) expect(found).toBe(INVALID_BLOCK_NUMBER);
+        else {
+          expect(fitting).toContain(found);
+          expect(Math.abs(found - block)).toBe(Math.min(...fitting.map((b) => Math.abs(b - block))));
+        }
+      }),
+      { numRuns: 10 },
+    );
+    pageSetChecksum(m, 0, g, 2 ** 32 - 2);
+    expect(blockOfChecksum(m, 0, g, 2 ** 32 - 3, 2 ** 32 - 1)).toBe(2 ** 32 - 2);
+    m.u16[4] = 0;
+    expect(blockOfChecksum(m, 0, g, 0, 2 ** 32 - 1)).toBe(INVALID_BLOCK_NUMBER);
+  });
+
   it('finds every flipped bit of a page', () => {
     fc.assert(
       fc.property(fc.nat(size * 8 - 1), fc.nat(255), (bit, seed) => {
