@@ -9,9 +9,9 @@ import { int32At } from './types/integer.ts';
 import { detoast, type FetchToast, inflate, TOAST_POINTER_BYTES, VARTAG_ONDISK } from './varlena.ts';
 
 export const AT_NULL = 0;
-export const AT_PLAIN = 1;
-export const AT_COMPRESSED = 2;
-export const AT_EXTERNAL = 3;
+const AT_PLAIN = 1;
+const AT_COMPRESSED = 2;
+const AT_EXTERNAL = 3;
 
 /** Where the attributes of one tuple lie; reused from tuple to tuple. */
 export class AttributePlaces {

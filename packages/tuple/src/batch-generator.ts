@@ -14,7 +14,7 @@ import { type BytesVector, growData, type TextVector, type Vector, vectorCapacit
  * Decodes tuples `from` to `count` - 1 until one comes that it is not for. Running forward, it returns the index of that
  * one (`count` at the end); running backward, one more than its index (`from` at the end).
  */
-export type BatchLoop = (
+type BatchLoop = (
   m: TupleMemory,
   view: DataView,
   positions: ArrayLike<number>,

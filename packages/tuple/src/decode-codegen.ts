@@ -32,7 +32,7 @@ const HOFF_WITHOUT_NULLS = 24;
 const SHORT_REACH = 127 + 8;
 
 /** Bytes from a tuple's start that the walk can look at before it knows that the tuple is long enough. */
-export function planReach(plan: DecodePlan): number {
+function planReach(plan: DecodePlan): number {
   // The header with the longest bitmap first.
   return plan.attributes.reduce((sum, a) => sum + (a.attlen < 0 ? SHORT_REACH : a.attlen + 8), 256 + 16);
 }

@@ -22,7 +22,7 @@ export function decimalText(integer: bigint, scale: number): string {
   return integer < 0n ? `-${text}` : text;
 }
 
-export function numericValues(precision: number, scale: number): TypedValues {
+function numericValues(precision: number, scale: number): TypedValues {
   const limit = 10n ** BigInt(precision);
   const integer = fc.oneof(
     fc.bigInt({ min: 1n - limit, max: limit - 1n }),

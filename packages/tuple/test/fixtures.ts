@@ -25,7 +25,7 @@ import {
 export const SIZES = ['1k', '2k', '4k', '8k', '16k', '32k'] as const;
 const ROOT = new URL('../../../fixtures/pg/', import.meta.url);
 
-export interface FixtureTuple {
+interface FixtureTuple {
   readonly pos: number;
   readonly length: number;
   readonly block: number;

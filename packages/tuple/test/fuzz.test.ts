@@ -152,6 +152,39 @@ test('the error says which tuple of the batch and which attribute', () => {
   }
 });
 
+test('padding before a 4-byte header is zero, and nothing else is taken for a header', () => {
+  const descriptor = t.TupleDescriptor.of([
+    { name: 'a', type: t.varchar() },
+    { name: 'b', type: t.text() },
+    { name: 'c', type: t.text() },
+  ]);
+  const bytes = new Uint8Array(4096);
+  const long = 'x'.repeat(200);
+  const length = t.TupleEncoder.for(descriptor).encode(['a', long, long], bytes, 0);
+  const m = t.tupleMemory(bytes);
+  const row = t.RowDecoder.for(descriptor);
+  expect(row.array(m, 0, length)).toEqual(['a', long, long]);
+  expect([...bytes.subarray(24, 28)]).toEqual([5, 0x61, 0, 0]); // two bytes of padding
+  for (const [at, byte, message] of [
+    [26, 2, /^attribute 2 \("b"\): a byte of 2 where padding is due/],
+    [28, 0x31, /^attribute 2 \("b"\): a varlena header/],
+    [31, 0x80, /^attribute 2 \("b"\): it claims 536871116 bytes/],
+  ] as const) {
+    const before = bytes[at];
+    bytes[at] = byte;
+    expect(catchTupleError(() => row.array(m, 0, length))).toMatchObject({
+      code: 'XX001',
+      message: expect.stringMatching(message),
+    });
+    for (const columns of [[1], [2]]) {
+      const decoder = t.BatchDecoder.for(descriptor, columns);
+      const error = catchTupleError(() => decoder.decode(m, [0], [length], 1, decoder.createVectors(1), 0));
+      expect(error.message).toMatch(message);
+    }
+    bytes[at] = before;
+  }
+});
+
 test.each([
   ['t_hoff +8', 22, (b: number) => b + 8, /t_hoff/],
   ['t_hoff -8', 22, (b: number) => b - 8, /t_hoff/],

@@ -4,7 +4,7 @@ import { isStorageError } from '@blockwright/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteSink } from '../src/byte-sink.ts';
-import { numeric } from '../src/index.ts';
+import { BatchDecoder, numeric, type ScaledVector, TupleDescriptor, TupleEncoder, tupleMemory } from '../src/index.ts';
 import { appendNumeric, compareNumeric, numericText, readNumeric, readScaled } from '../src/types/numeric-format.ts';
 import { readScaledQuick, scaledOfText, scaledText, writeScaled } from '../src/types/numeric-scaled.ts';
 import { parseNumeric } from '../src/types/numeric-text.ts';
@@ -166,6 +166,33 @@ describe('scaled integers', () => {
     for (let value = -20_000; value <= 1_000_000; value += value < 20_000 ? 1 : 97) {
       const end = writeScaled(out, 0, value, 2);
       if (readScaledQuick(out, 0, end, 2) !== value) expect.fail(`${value} came back otherwise`);
+    }
+  });
+
+  test('generated code decodes every fraction at every scale that it has in line', () => {
+    for (let scale = 0; scale <= 4; scale++) {
+      const type = numeric(12, scale);
+      const descriptor = TupleDescriptor.of([{ name: 'x', type }]);
+      const wanted: number[] = [];
+      for (const whole of [0, 7, 10_000, 10_007, 99_999_999])
+        for (let fraction = 0; fraction < 10 ** scale; fraction++) wanted.push(whole * 10 ** scale + fraction);
+      const values = Float64Array.from(wanted);
+      const bytes = new Uint8Array(wanted.length * 40 + 1024);
+      const encoder = TupleEncoder.for(descriptor);
+      const lengths = wanted.map((_, i) =>
+        encoder.encodeVectors([{ kind: 'scaled', values, scale, nulls: undefined }], i, bytes, i * 40),
+      );
+      const decoder = BatchDecoder.for(descriptor);
+      const vectors = decoder.createVectors(wanted.length);
+      decoder.decode(
+        tupleMemory(bytes),
+        wanted.map((_, i) => i * 40),
+        lengths,
+        wanted.length,
+        vectors,
+        0,
+      );
+      expect(Buffer.from((vectors[0] as ScaledVector).values.buffer).equals(Buffer.from(values.buffer))).toBe(true);
     }
   });
 

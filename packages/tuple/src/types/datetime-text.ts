@@ -2,10 +2,10 @@
 
 import { StorageError } from '@blockwright/base';
 
-export const DATE_INFINITY = 0x7fffffff;
-export const DATE_MINUS_INFINITY = -0x80000000;
-export const TIMESTAMP_INFINITY = 0x7fff_ffff_ffff_ffffn;
-export const TIMESTAMP_MINUS_INFINITY = -0x8000_0000_0000_0000n;
+const DATE_INFINITY = 0x7fffffff;
+const DATE_MINUS_INFINITY = -0x80000000;
+const TIMESTAMP_INFINITY = 0x7fff_ffff_ffff_ffffn;
+const TIMESTAMP_MINUS_INFINITY = -0x8000_0000_0000_0000n;
 
 /** 4714-11-24 BC, the first day of the Julian calendar's count, in days from 2000-01-01. */
 export const DATE_MIN = -2451545;
@@ -19,7 +19,7 @@ const MICROS_PER_DAY = 86_400_000_000n;
 const ERA_OFFSET = 730425;
 
 /** Days from 2000-01-01 to a day of the proleptic Gregorian calendar; year 0 is 1 BC. */
-export function daysFromCivil(year: number, month: number, day: number): number {
+function daysFromCivil(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);
   const yearOfEra = y - era * 400;
@@ -29,7 +29,7 @@ export function daysFromCivil(year: number, month: number, day: number): number 
 }
 
 /** Year (0 is 1 BC), month and day of a number of days from 2000-01-01. */
-export function civilFromDays(days: number): { year: number; month: number; day: number } {
+function civilFromDays(days: number): { year: number; month: number; day: number } {
   const shifted = days + ERA_OFFSET;
   const era = Math.floor(shifted / 146097);
   const dayOfEra = shifted - era * 146097;

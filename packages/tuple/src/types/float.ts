@@ -10,7 +10,7 @@ const double = new Float64Array(words.buffer);
 const single = new Float32Array(words.buffer);
 
 /** NaN equals NaN and is larger than all else; -0 equals 0. PostgreSQL: `float8_cmp_internal`. */
-export function compareFloats(a: number, b: number): number {
+function compareFloats(a: number, b: number): number {
   if (a < b) return -1;
   if (a > b) return 1;
   if (a === b) return 0;
