@@ -28,7 +28,7 @@ export class Context {
   constructor(io: Io) {
     this.io = io;
     this.out = new Printer(io.stdout);
-    this.err = new Printer(io.stderr);
+    this.err = new Printer(io.stderr, 0);
     this.colors = colorsFor(io.stdout, io.env);
   }
 
@@ -76,27 +76,20 @@ export class Context {
   }
 
   /** Runs long work under a progress bar, stopping it on Ctrl-C. */
-  run<Result>(steps: Steps<Result>, label?: string): Promise<Result> {
-    return this.withProgress((onProgress) => run(steps, { signal: this.io.signal, onProgress }), label);
+  run<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.withProgress(({ onProgress }) => this.drive(steps, onProgress));
   }
 
-  /** Runs long work that reports its progress, under a bar; `label` goes before the names of its phases. */
-  async withProgress<Result>(
-    work: (onProgress: (progress: Progress) => void, log: (line: string) => void) => Promise<Result>,
-    label?: string,
-  ): Promise<Result> {
-    const wanted = !this.quiet && this.#flags.progress !== false;
-    const display = progressDisplay(this.io.stderr, wanted);
-    const onProgress =
-      label === undefined
-        ? display.onProgress
-        : (p: Progress) => display.onProgress({ ...p, phase: `${label}: ${p.phase}` });
+  /** Drives steps until they end or Ctrl-C is seen. */
+  drive<Result>(steps: Steps<Result>, onProgress: (progress: Progress) => void): Promise<Result> {
+    return run(steps, { signal: this.io.signal, onProgress });
+  }
+
+  /** Runs long work that reports its progress, under a bar that is gone when it ends. */
+  async withProgress<Result>(work: (bar: ProgressBar) => Promise<Result>): Promise<Result> {
+    const display = progressDisplay(this.io.stderr, !this.quiet && this.#flags.progress !== false);
     try {
-      return await work(onProgress, (line) => {
-        display.stop(); // the bar comes back with the next report; a line printed over it would be lost
-        this.message(line);
-        void this.err.flush().catch(() => {});
-      });
+      return await work({ onProgress: display.onProgress, pause: display.stop });
     } catch (error) {
       // However the work words it, after Ctrl-C the reason is Ctrl-C.
       if (this.io.signal.aborted) throw new Interrupted();
@@ -105,4 +98,11 @@ export class Context {
       display.stop();
     }
   }
+}
+
+/** What long work tells a progress bar. */
+export interface ProgressBar {
+  readonly onProgress: (progress: Progress) => void;
+  /** Takes the bar away until the next report: to be called before anything is printed. */
+  readonly pause: () => void;
 }

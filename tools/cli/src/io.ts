@@ -37,13 +37,16 @@ const BUFFER_BYTES = 65536;
  */
 export class Printer {
   readonly #stream: OutputStream;
+  readonly #bufferBytes: number;
   #parts: string[] = [];
   #collected = 0;
   #failure: Error | undefined;
   #drained: Promise<void> | undefined;
 
-  constructor(stream: OutputStream) {
+  /** `bufferBytes` 0: every write goes out at once. */
+  constructor(stream: OutputStream, bufferBytes: number = BUFFER_BYTES) {
     this.#stream = stream;
+    this.#bufferBytes = bufferBytes;
     stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#failure ??= isClosedPipe(error) ? new ClosedPipe('the reader of the output has gone') : error;
     });
@@ -54,7 +57,7 @@ export class Printer {
     if (this.#failure !== undefined) throw this.#failure;
     this.#parts.push(text);
     this.#collected += text.length;
-    if (this.#collected >= BUFFER_BYTES) this.#send();
+    if (this.#collected >= this.#bufferBytes) this.send();
   }
 
   line(text = ''): void {
@@ -68,13 +71,14 @@ export class Printer {
 
   /** @throws ClosedPipe when the reader has gone. */
   async flush(): Promise<void> {
-    this.#send();
+    this.send();
     await this.#drained;
     this.#drained = undefined;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #send(): void {
+  /** Hands what is collected to the stream, without waiting. */
+  send(): void {
     if (this.#parts.length === 0 || this.#failure !== undefined) return;
     const text = this.#parts.join('');
     this.#parts = [];

@@ -99,7 +99,6 @@ async function createProgram(context: Context, args: readonly string[]): Promise
     .option('-q, --quiet', 'print results and errors only')
     .option('--no-progress', 'show no progress bar')
     .option('--verbose', 'with an error, print its code and where it came from');
-  program.helpCommand('help [command]', 'print the help of a command and exit');
   inherit(program, context);
   const commands = [
     initdbCommand(context),
@@ -135,6 +134,9 @@ function adopt(command: Command, context: Context): void {
 }
 
 function inherit(command: Command, context: Context): void {
+  if (command.parent === null || command.commands.length > 0) {
+    command.helpCommand('help [command]', 'print the help of a command and exit');
+  }
   const width = Math.max(60, Math.min(100, context.columns));
   command
     .exitOverride()

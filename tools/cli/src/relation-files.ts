@@ -19,7 +19,7 @@ export function relationFileName(path: string): RelationFileName {
 }
 
 /** What a control file says of the relation files below its directory. */
-export interface Surroundings {
+interface Surroundings {
   readonly controlFile: string;
   readonly blockSize: BlockSize;
   readonly checksums: boolean;
@@ -27,7 +27,7 @@ export interface Surroundings {
 }
 
 /** The control file of the data directory that holds a relation file, if it lies in one; a damaged one says nothing. */
-export async function surroundingsOf(vfs: Vfs, path: string): Promise<Surroundings | undefined> {
+async function surroundingsOf(vfs: Vfs, path: string): Promise<Surroundings | undefined> {
   const control = await import('@blockwright/control');
   const folder = dirname(resolve(path));
   for (const directory of [dirname(folder), dirname(dirname(folder))]) {

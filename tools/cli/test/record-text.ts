@@ -29,7 +29,7 @@ export function readCsv(text: string): (string | null)[][] {
 }
 
 /** PostgreSQL: `record_out`. */
-export function recordText(row: readonly (string | null)[]): string {
+function recordText(row: readonly (string | null)[]): string {
   const fields = row.map((field) => {
     if (field === null) return '';
     if (field !== '' && !/["\\(),\s]/.test(field)) return field;

@@ -144,9 +144,13 @@ function asUsageError(error: unknown): unknown {
 
 async function runBenchmark(context: Context, benchmark: Benchmark, options: OptionValues): Promise<BenchmarkReport> {
   try {
-    return await context.withProgress((progress, log) =>
-      benchmark.run(options, { log, progress, signal: context.io.signal }),
-    );
+    return await context.withProgress(({ onProgress, pause }) => {
+      const log = (line: string): void => {
+        pause();
+        context.message(line);
+      };
+      return benchmark.run(options, { log, progress: onProgress, signal: context.io.signal });
+    });
   } catch (error) {
     if (error instanceof Interrupted) throw error;
     if (error instanceof Error && error.name === 'WrongAnswerError') {

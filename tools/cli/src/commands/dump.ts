@@ -46,7 +46,7 @@ export function dumpCommand(context: Context): Command {
     .addOption(
       new Option(
         '--format <name>',
-        `${ROW_FORMATS.join(', ')}: csv and copy are as PostgreSQL's COPY writes them`,
+        `csv (the default), jsonl, copy: csv and copy are as PostgreSQL's COPY writes them`,
       ).argParser(choiceOf('--format', ROW_FORMATS)),
     )
     .addOption(new Option('--header', 'csv and copy: the names of the columns come first'))

@@ -108,7 +108,7 @@ async function loadTable(
   // An empty table of the same columns is filled: what an earlier load left when it was interrupted.
   if (!database.tables().some((table) => table.name === name)) database.createTable(definition);
   const expected = rowCounts(options.scale)[name];
-  const rows = await context.withProgress((onProgress) =>
+  const rows = await context.withProgress(({ onProgress }) =>
     database.load(definition, tableBatches(name, options.scale, { pool }), {
       freeze: options.freeze,
       signal: context.io.signal,

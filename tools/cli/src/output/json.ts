@@ -14,6 +14,6 @@ function replaceValue(this: unknown, _key: string, value: unknown): unknown {
 }
 
 /** Bytes in PostgreSQL's hex form, `\x00ff`. */
-export function toHex(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   return `\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
 }

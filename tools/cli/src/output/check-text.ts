@@ -1,0 +1,90 @@
+// What `check` prints for people: a line a finding, then what was verified, file by file.
+import type { Finding, Severity } from '@blockwright/base';
+import type { CheckReport } from '@blockwright/engine';
+import type { Context } from '../context.ts';
+import type { Colors } from './colors.ts';
+import { printable } from './errors.ts';
+import { formatCount, formatTable, wrapWords } from './table.ts';
+
+/** `error: base/5/16384, block 3, offset 7: … [heap.tuple.xmin_in_future]`. */
+export function findingLine(finding: Finding, colors: Colors): string {
+  const { file, block, offsetNumber, attribute, byteOffset } = finding;
+  const place = [
+    file,
+    block === undefined ? undefined : `block ${block}`,
+    offsetNumber === undefined ? undefined : `offset ${offsetNumber}`,
+    attribute === undefined ? undefined : `attribute ${attribute}`,
+    offsetNumber !== undefined || byteOffset === undefined ? undefined : `byte ${byteOffset}`,
+  ].filter((part) => part !== undefined);
+  const where = place.length === 0 ? '' : `${place.join(', ')}: `;
+  const severity = severityColor(finding.severity, colors)(finding.severity);
+  return `${severity}: ${printable(where + finding.message)} ${colors.dim(`[${finding.code}]`)}`;
+}
+
+function severityColor(severity: Severity, colors: Colors): (text: string) => string {
+  return severity === 'error' ? colors.red : severity === 'warning' ? colors.yellow : colors.cyan;
+}
+
+type CheckedFile = CheckReport['files'][number];
+type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'mapBits';
+
+/** The table of files, and a sentence that sums it up. */
+export function printReport(context: Context, report: CheckReport, findings: readonly Finding[]): void {
+  const { out, colors } = context;
+  const { files } = report;
+  const right = { align: 'right' } as const;
+  const columns = [
+    { title: 'file' },
+    { title: 'kind' },
+    { title: 'pages', ...right },
+    { title: 'checksums', ...right },
+    { title: 'items', ...right },
+    { title: 'tuples', ...right },
+    { title: 'map bits', ...right },
+    { title: 'found', ...right },
+  ];
+  const rows = files.map((file) => [
+    file.file,
+    SHORT_KINDS[file.kind] ?? file.kind,
+    formatCount(file.pages),
+    formatCount(file.checksums),
+    formatCount(file.linePointers),
+    formatCount(file.tuples),
+    formatCount(file.mapBits),
+    file.errors + file.warnings === 0 ? '' : formatCount(file.errors + file.warnings),
+  ]);
+  if (findings.length > 0) out.line();
+  if (files.length > 0) out.write(formatTable(columns, rows, colors));
+  const sum = (field: Counted, which: (file: CheckedFile) => boolean = () => true) =>
+    files.reduce((total, file) => total + (which(file) ? file[field] : 0), 0);
+  const counted = [
+    plural(files.length, 'file'),
+    plural(sum('pages'), 'page'),
+    plural(sum('checksums'), 'checksum'),
+    plural(sum('linePointers'), 'line pointer'),
+    plural(sum('tuples'), 'tuple'),
+    // A map's bits stand with the map and with the heap that they were compared with.
+    plural(
+      sum('mapBits', (file) => file.fork === 'vm'),
+      'map bit',
+    ),
+  ].join(', ');
+  out.line();
+  out.line(wrapWords(`${printable(report.path)}: ${counted} verified: ${verdict(findings)}.`, context.columns, '  '));
+}
+
+/** Names that are too long for a column. */
+const SHORT_KINDS: Readonly<Record<string, string>> = { 'visibility map': 'vm', 'free space map': 'fsm' };
+
+function verdict(findings: readonly Finding[]): string {
+  const of = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+  const [errors, warnings] = [of('error'), of('warning')];
+  if (errors === 0 && warnings === 0) return 'no fault found';
+  return [errors === 0 ? '' : plural(errors, 'error'), warnings === 0 ? '' : plural(warnings, 'warning')]
+    .filter((part) => part !== '')
+    .join(' and ');
+}
+
+function plural(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
