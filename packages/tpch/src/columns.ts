@@ -33,8 +33,8 @@ export class RawColumn {
   /** Where each string of a column of strings begins in `data`, and its length in bytes. */
   readonly starts: Int32Array;
   readonly lengths: Int32Array;
-  data: Uint8Array;
-  view: DataView;
+  readonly data: Uint8Array;
+  readonly view: DataView;
 
   constructor(format: Format, capacity: number, data: Uint8Array = NO_BYTES) {
     const isString = format === Format.string;
@@ -59,13 +59,6 @@ export class RawColumn {
     const column = new RawColumn(Format.string, capacity, new Uint8Array(width * capacity + COPY_SLACK_BYTES));
     for (let row = 0; row < capacity; row++) column.starts[row] = row * width;
     return column;
-  }
-
-  /** From now on the strings are parts of `data`. */
-  pointInto(data: Uint8Array): void {
-    if (this.data === data) return;
-    this.data = data;
-    this.view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   }
 }
 
@@ -138,43 +131,57 @@ export class Comments {
   private readonly pool: TextPool;
   private readonly shortest: number;
   private readonly longest: number;
-  private readonly slots: Uint8Array;
+  private readonly places: Int32Array;
+  /** Bytes of a slot: the longest comment's, rounded up to whole doubles. */
+  private readonly stride: number;
 
   constructor(pool: TextPool, start: StreamStart, fromRow: number, average: number, capacity: number) {
     this.pool = pool;
     this.stream = new Stream(start, fromRow);
     this.shortest = Math.floor((4 * average) / 10);
     this.longest = Math.floor((16 * average) / 10);
-    this.slots = new Uint8Array(this.longest * capacity + COPY_SLACK_BYTES);
-    this.column = new RawColumn(Format.string, capacity, this.slots);
+    this.stride = Math.ceil(this.longest / 8) * 8;
+    this.column = RawColumn.slots(this.stride, capacity);
+    this.places = new Int32Array(capacity);
   }
 
   /** Two draws each: the place in the pool, then the length. */
   fill(rows: number, gaps: Uint8Array): void {
-    const { starts, lengths } = this.column;
-    const { shortest } = this;
+    const { places, shortest } = this;
+    const { lengths } = this.column;
     const offsets = POOL_BYTES - this.longest + 1;
     const lengthRange = this.longest - shortest + 1;
     let seed = this.stream.seed;
     for (let row = 0; row < rows; row++) {
       seed = nextSeed(seed);
-      starts[row] = Math.floor((seed / MODULUS) * offsets);
+      places[row] = Math.floor((seed / MODULUS) * offsets);
       seed = nextSeed(seed);
       lengths[row] = shortest + Math.floor((seed / MODULUS) * lengthRange);
       for (let gap = 2 * gaps[row]; gap > 0; gap--) seed = nextSeed(seed);
     }
     this.stream.seed = seed;
-    if (this.pool.complete) this.column.pointInto(this.pool.bytes);
-    else this.readStrings(rows);
+    if (this.pool.complete) this.gather(rows);
+    else this.readEach(rows);
   }
 
-  private readStrings(rows: number): void {
-    const { column, pool, slots, longest } = this;
-    for (let row = 0; row < rows; row++) {
-      pool.read(column.starts[row], column.lengths[row], slots, row * longest);
-      column.starts[row] = row * longest;
+  /**
+   * Copies from the pool in memory. Each place is a cache miss: in a loop of their own, with a fixed number of copies
+   * and no branch, many of them are under way at once.
+   */
+  private gather(rows: number): void {
+    const { places, stride } = this;
+    const from = new DataView(this.pool.bytes.buffer);
+    const to = this.column.view;
+    for (let row = 0, at = 0; row < rows; row++, at += stride) {
+      const place = places[row];
+      for (let i = 0; i < stride; i += 8) to.setFloat64(at + i, from.getFloat64(place + i, true), true);
     }
-    column.pointInto(slots);
+  }
+
+  private readEach(rows: number): void {
+    const { places, stride, pool } = this;
+    const { data, lengths } = this.column;
+    for (let row = 0; row < rows; row++) pool.read(places[row], lengths[row], data, row * stride);
   }
 }
 
