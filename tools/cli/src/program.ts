@@ -99,7 +99,6 @@ async function createProgram(context: Context, args: readonly string[]): Promise
     .option('-q, --quiet', 'print results and errors only')
     .option('--no-progress', 'show no progress bar')
     .option('--verbose', 'with an error, print its code and where it came from');
-  inherit(program, context);
   const commands = [
     initdbCommand(context),
     controldataCommand(context),
@@ -110,10 +109,8 @@ async function createProgram(context: Context, args: readonly string[]): Promise
     checkCommand(context),
     await benchCommand(context, args),
   ];
-  for (const command of commands) {
-    adopt(command, context);
-    program.addCommand(command);
-  }
+  for (const command of commands) program.addCommand(command);
+  adopt(program, context);
   program.addHelpText(
     'after',
     `
@@ -134,7 +131,7 @@ function adopt(command: Command, context: Context): void {
 }
 
 function inherit(command: Command, context: Context): void {
-  if (command.parent === null || command.commands.length > 0) {
+  if (command.commands.length > 0) {
     command.helpCommand('help [command]', 'print the help of a command and exit');
   }
   const width = Math.max(60, Math.min(100, context.columns));
