@@ -25,9 +25,12 @@ import {
   PUT_SCALED,
   PUT_TEXT,
 } from './decode-plan.ts';
-import { HEAP_NATTS_MASK } from './heap-header.ts';
+import { HEAP_NATTS_MASK, HEAP_TUPLE_HEADER_BYTES, heapHeaderBytes } from './heap-header.ts';
 
-const HOFF_WITHOUT_NULLS = 24;
+const HOFF_WITHOUT_NULLS: number = heapHeaderBytes(0, false);
+/** The word of t_infomask, t_hoff and the first byte of the bitmap: what a tuple without nulls has under the mask. */
+const PLAIN_MASK = 0xff0001;
+const PLAIN_WORD: number = HOFF_WITHOUT_NULLS << 16;
 /** Longest attribute with a 1-byte header, and the slack for reads of four bytes at its end. */
 const SHORT_REACH = 127 + 8;
 
@@ -78,7 +81,7 @@ function headerCheck(plan: DecodePlan, withNulls: boolean): string {
   const spare = plan.tableAttributes - least;
   if (!withNulls)
     return (
-      'if (((p & 7) | ((u32[w + 5] & 0xff0001) ^ 0x180000)) !== 0 || p > limit || ' +
+      `if (((p & 7) | ((u32[w + 5] & ${PLAIN_MASK}) ^ ${PLAIN_WORD})) !== 0 || p > limit || ` +
       `((((u32[w + 4] >>> 16) & ${HEAP_NATTS_MASK}) - ${least}) >>> 0) > ${spare}) break;`
     );
   return [
@@ -88,7 +91,7 @@ function headerCheck(plan: DecodePlan, withNulls: boolean): string {
     'x = u32[w + 5];',
     'const none = (x & 1) === 0;',
     'h = (x >>> 16) & 0xff;',
-    'if (h !== (none ? 24 : (30 + ((n + 7) >> 3)) & -8)) break;',
+    `if (h !== (none ? ${HOFF_WITHOUT_NULLS} : (${HEAP_TUPLE_HEADER_BYTES + 7} + ((n + 7) >> 3)) & -8)) break;`,
     'q = p + h;',
   ].join('\n');
 }
@@ -139,7 +142,7 @@ function walk(attributes: readonly PlannedAttribute[], withNulls: boolean): stri
     if (!withNulls) lines.push(...body);
     else
       lines.push(
-        `if (none || (u8[p + ${23 + (i >> 3)}] & ${1 << (i & 7)}) !== 0) {`,
+        `if (none || (u8[p + ${HEAP_TUPLE_HEADER_BYTES + (i >> 3)}] & ${1 << (i & 7)}) !== 0) {`,
         ...body,
         '} else {',
         ...attribute.slots.flatMap(putNull),

@@ -109,14 +109,15 @@ function fieldTable(file: string): string[][] {
   const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8');
   return source
     .split('\n')
-    .filter((line) => line.startsWith('//   | t_'))
+    .filter((line) => /^\/\/ {3}\| (t_| {8}\| {6}\| \d)/.test(line))
     .map((line) =>
       line
         .slice(3)
         .split('|')
         .slice(1, 4)
         .map((cell) => cell.trim()),
-    );
+    )
+    .filter(([, byte]) => /^\d*$/.test(byte));
 }
 
 test('the field table of heap-header.ts is what the accessors read', () => {
@@ -142,4 +143,21 @@ test('the field table of heap-header.ts is what the accessors read', () => {
     expect([name, touched]).toEqual([name, Array.from({ length: Number(bytes) }, (_, i) => Number(byte) + i)]);
   }
   expect(Number(fields.at(-1)?.[1])).toBe(t.HEAP_TUPLE_HEADER_BYTES);
+});
+
+test('the field table of index-header.ts is what the accessors and masks read', () => {
+  const [tid, ...info] = fieldTable('index-header.ts');
+  expect(tid).toEqual(['t_tid', '0', '48']);
+  const touched: number[] = [];
+  for (let b = 0; b < 8; b++) {
+    const raw = new Uint8Array(8);
+    raw[b] = 1;
+    const m = t.tupleMemory(raw);
+    if (t.indexTupleBlock(m, 0) !== 0 || t.indexTupleOffset(m, 0) !== 0) touched.push(b);
+    expect(t.indexTupleInfo(m, 0) !== 0).toBe(b === Number(info[0][1]) || b === Number(info[0][1]) + 1);
+  }
+  expect(touched).toEqual([0, 1, 2, 3, 4, 5]);
+  const masks = [t.INDEX_NULL_MASK, t.INDEX_VAR_MASK, t.INDEX_AM_RESERVED_BIT, t.INDEX_SIZE_MASK];
+  expect(info.map(([, , bits]) => bits)).toEqual(['15', '14', '13', '12..0']);
+  expect(masks).toEqual([1 << 15, 1 << 14, 1 << 13, (1 << 13) - 1]);
 });
