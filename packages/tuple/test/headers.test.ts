@@ -109,7 +109,7 @@ function fieldTable(file: string): string[][] {
   const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8');
   return source
     .split('\n')
-    .filter((line) => /^\/\/ {3}\| (t_| {8}\| {6}\| \d)/.test(line))
+    .filter((line) => /^\/\/ {3}\| (t_| {7}\| {6}\| \d)/.test(line))
     .map((line) =>
       line
         .slice(3)
