@@ -57,8 +57,8 @@ export async function loadSubject(blockSize: BlockSize, options: LoadOptions): P
   try {
     const directory = join(home, 'data');
     initdb(directory, { blockSize });
-    const tableBytes = rowCounts(scale).lineitem * ROW_BYTES * (withUnmarked ? 2 : 1);
-    database = Database.open(directory, { sharedBuffers: Math.ceil(tableBytes) + EXTRA_BYTES });
+    const tableBytes = rowCounts(scale).lineitem * ROW_BYTES;
+    database = Database.open(directory, { sharedBuffers: poolBytes(tableBytes) });
     const marked = lineitemTable('lineitem');
     const unmarked = withUnmarked ? lineitemTable('lineitem_unmarked') : undefined;
     for (const [table, freeze] of [[marked, true] as const, [unmarked, false] as const]) {
@@ -94,7 +94,7 @@ export function openSubject(directory: string): OurSubject {
   } finally {
     first.close();
   }
-  const database = open(bytes + EXTRA_BYTES);
+  const database = open(poolBytes(bytes));
   try {
     const table = database.table('lineitem');
     return subjectOf(database, table, undefined, database.blockSize, blocksOf(database, 'lineitem'), () =>
@@ -112,13 +112,21 @@ export function fileSubject(path: string): OurSubject {
   const small = RelationFile.open(path, table);
   const bytes = small.blocks * small.geometry.size;
   small.close();
-  const file = RelationFile.open(path, table, { sharedBuffers: bytes + EXTRA_BYTES });
+  const file = RelationFile.open(path, table, { sharedBuffers: poolBytes(bytes) });
   try {
     return subjectOf(file, table, undefined, file.geometry.size, file.blocks, () => file.close());
   } catch (error) {
     file.close();
     throw error;
   }
+}
+
+/**
+ * A pool in which tables of so many bytes stay: scans of a table larger than a quarter of the pool go through a ring,
+ * and leave nothing behind. Its memory is taken only as it is used.
+ */
+function poolBytes(tableBytes: number): number {
+  return Math.ceil(tableBytes) * 5 + EXTRA_BYTES;
 }
 
 function blocksOf(database: Database | PostgresDatabase, name: string): number {
