@@ -37,13 +37,14 @@ export function makeWalk(name: VariantName, surroundings: Surroundings): Walk {
 export function compileWalk(name: VariantName, g: BlockGeometry): CompiledWalk {
   const literal = { shift: String(g.shift), size: String(g.size), perPage: String(g.heapBlocksPerVmPage) };
   const body = BODIES[name](literal, { shift: 'shift', size: 'size', perPage: 'perPage' });
-  // The function's name is what profilers and disassemblies show.
+  // The function's name is what profilers and disassemblies show. `>>> 0` tells the compiler that the limit is unsigned,
+  // as the block numbers are that it is compared with: else each compare has a check before it.
   const identifier = `${name.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())}Walk`;
   const source = `"use strict";
 return function ${identifier}(blocks, offsets, from, to, u8, bufferOf, g, cursor) {
   const shift = g.shift;
   const size = g.size;
-  const perPage = g.heapBlocksPerVmPage;
+  const perPage = g.heapBlocksPerVmPage >>> 0;
   let answer = 0;
   ${body}
   return answer;

@@ -70,6 +70,11 @@ describe('the machine code', () => {
     },
   );
 
+  it('is asked for of every function that the geometry exports', () => {
+    expect(run.functions.length).toBeGreaterThan(2);
+    expect(run.targets.map(({ id }) => id)).toEqual(expect.arrayContaining([...run.functions]));
+  });
+
   it('is asked for of every method of the geometry and of the cursor', () => {
     for (const [type, methods] of Object.entries(run.prototypes)) {
       const asked = run.targets.filter(({ id }) => id.startsWith(`${type}.`)).map(({ name }) => name);

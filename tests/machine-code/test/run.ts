@@ -19,6 +19,8 @@ interface Target {
 
 export interface Run {
   readonly targets: readonly Target[];
+  /** Names of the functions that geometry exports. */
+  readonly functions: readonly string[];
   /** Names of the methods of some classes, private ones included. */
   readonly prototypes: Readonly<Record<string, readonly string[]>>;
   /** Where the workload's packages came from. */

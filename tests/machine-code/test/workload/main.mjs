@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { BlockGeometry } from '@blockwright/geometry';
+import * as geometry from '@blockwright/geometry';
 import { VisibilityCursor } from '@blockwright/visibilitymap';
 import { canaries, innocents } from './canaries.mjs';
 import { openTables, work } from './table.mjs';
@@ -34,8 +34,9 @@ try {
     JSON.stringify({
       resolved,
       targets: targets.map(({ id, fn }) => ({ id, name: fn.name })),
+      functions: Object.keys(geometry).filter((name) => /^function/.test(String(geometry[name]))),
       prototypes: {
-        BlockGeometry: methodsOf(BlockGeometry),
+        BlockGeometry: [...methodsOf(geometry.BlockGeometry), 'of'],
         VisibilityCursor: methodsOf(VisibilityCursor),
       },
     }),

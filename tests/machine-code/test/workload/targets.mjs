@@ -1,11 +1,12 @@
 // The functions whose machine code must not divide, with direct calls to each under a real workload.
 import { BufferPool } from '@blockwright/bufmgr';
-import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
+import * as geometry from '@blockwright/geometry';
 import * as heap from '@blockwright/heap';
 import * as page from '@blockwright/page';
 import { VisibilityCursor, VisibilityMap } from '@blockwright/visibilitymap';
 import { COLUMNS } from './table.mjs';
 
+const { BLOCK_SIZES, BlockGeometry } = geometry;
 const BLOCKS = [0, 1, 4000, 32_671, 32_672, 1_000_000, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 2];
 const geometries = BLOCK_SIZES.map((size) => BlockGeometry.of(size));
 /** Another geometry and block number each round. */
@@ -39,6 +40,10 @@ export const geometryTargets = [
   onGeometry('clogPageOf'),
   onGeometry('clogByteOf'),
   onGeometry('clogShiftOf'),
+  { id: 'BlockGeometry.of', fn: BlockGeometry.of, call: (n) => BlockGeometry.of(n % 2 === 0 ? 8192 : '4kB') },
+  free(geometry, 'parseBlockSize', (n) => geometry.parseBlockSize(n % 2 === 0 ? 8192 : '16k')),
+  free(geometry, 'formatBlockSize', (n) => geometry.formatBlockSize(BLOCK_SIZES[n % 6])),
+  free(geometry, 'isBlockSize', (n) => geometry.isBlockSize(n * 512)),
   method(BlockGeometry, 'xidOfClog', (n) => geometryOf(n).xidOfClog(n, n, 2)),
 ];
 
