@@ -1,6 +1,8 @@
 // What every command is given: where to print, how loudly, and whether to stop.
+
 import { type Progress, run, type Steps } from '@blockwright/base';
-import { Interrupted, type Io, Printer } from './io.ts';
+import { Interrupted } from './failures.ts';
+import { type Io, Printer } from './io.ts';
 import { type Colors, colorsFor } from './output/colors.ts';
 import { ExitStatus, printable } from './output/errors.ts';
 import { toJson } from './output/json.ts';

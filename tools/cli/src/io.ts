@@ -1,5 +1,6 @@
 // What the command sees of the world, so that a test can stand in for a terminal, a pipe or a signal.
 import type { Writable } from 'node:stream';
+import { ClosedPipe, CommandFailure } from './failures.ts';
 
 /** A stream to print on, with what is known of the terminal behind it. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -13,19 +14,6 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted by Ctrl-C: the command then stops at the next block boundary. */
   readonly signal: AbortSignal;
-}
-
-/** Thrown by a write to a pipe whose reader has gone: the command ends, and says nothing. */
-export class ClosedPipe extends Error {
-  override readonly name: string = 'ClosedPipe';
-}
-
-/** Thrown when Ctrl-C was seen. */
-export class Interrupted extends Error {
-  override readonly name: string = 'Interrupted';
-  constructor() {
-    super('interrupted');
-  }
 }
 
 /** Bytes collected before they go to the stream: one system call for many rows. */
@@ -48,7 +36,9 @@ export class Printer {
     this.#stream = stream;
     this.#bufferBytes = bufferBytes;
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      this.#failure ??= isClosedPipe(error) ? new ClosedPipe('the reader of the output has gone') : error;
+      this.#failure ??= isClosedPipe(error)
+        ? new ClosedPipe('the reader of the output has gone')
+        : new CommandFailure(`could not write the output: ${error.message}`);
     });
   }
 

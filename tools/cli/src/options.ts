@@ -1,9 +1,10 @@
 // Values of options, read from what people type. Whatever is wrong with one is a UsageError that says what is right.
+
 import { nearestName } from '@blockwright/base';
 import { type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
-import { UsageError } from './output/errors.ts';
+import { UsageError } from './failures.ts';
 
 /** The environment variable that names the data directory. Never PGDATA: that is somebody's cluster. */
 export const DATA_VARIABLE = 'BLOCKWRIGHT_DATA';

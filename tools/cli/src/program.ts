@@ -1,5 +1,6 @@
 // The command line as a whole: reads it, runs the one command that it names, and turns whatever happens into messages
 // and an exit status.
+
 import { nearestName } from '@blockwright/base';
 import { Command, CommanderError } from 'commander';
 import { benchCommand } from './commands/bench.ts';
@@ -11,10 +12,10 @@ import { inspectCommand } from './commands/inspect.ts';
 import { loadCommand } from './commands/load.ts';
 import { tablesCommand } from './commands/tables.ts';
 import { type CommonFlags, Context } from './context.ts';
+import { ClosedPipe, UsageError } from './failures.ts';
 import type { Io } from './io.ts';
-import { ClosedPipe } from './io.ts';
 import { wantsColors } from './output/colors.ts';
-import { ExitStatus, tellError, UsageError } from './output/errors.ts';
+import { ExitStatus, tellError } from './output/errors.ts';
 import { version } from './version.ts';
 
 /**
@@ -60,6 +61,13 @@ async function tell(context: Context, args: readonly string[], thrown: unknown):
 function translate(error: CommanderError, program: Command | undefined, args: readonly string[]): Error | undefined {
   if (error.exitCode === 0) return undefined;
   if (error.code === 'commander.help') {
+    if (args[0] === 'help' && args[1] !== undefined) {
+      const names = program?.commands.map((command) => command.name()) ?? [];
+      const nearest = nearestName(args[1], names);
+      return new UsageError(`unknown command "${args[1]}"`, {
+        hint: nearest === undefined ? `The commands are ${names.join(', ')}.` : `Did you mean "${nearest}"?`,
+      });
+    }
     return new UsageError('no command was named', {
       hint: `Run "blockwright ${args.length === 0 ? '' : `${args[0]} `}--help" to see the commands.`,
     });

@@ -1,9 +1,10 @@
 // A relation file by its path: which fork and segment its name says, and the control file of the directory around it.
+
 import { basename, dirname, join, resolve } from 'node:path';
 import { FORK_NAMES, type ForkName } from '@blockwright/base';
 import type { BlockGeometry, BlockSize } from '@blockwright/geometry';
 import type { Vfs, VfsFile } from '@blockwright/vfs';
-import { CommandFailure } from './output/errors.ts';
+import { CommandFailure } from './failures.ts';
 
 /** What a relation file's name says: `16384_vm.2` is segment 2 of a visibility map. */
 export interface RelationFileName {

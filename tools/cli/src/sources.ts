@@ -1,10 +1,11 @@
 // Where `tables` and `dump` read: our data directory, PostgreSQL's, or one relation file, all with one face.
+
 import type { Scan, ScanOptions, TableDef } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import type { TpchTableName } from '@blockwright/tpch';
 import type { ColumnType, Vector, vectorValue as VectorValue } from '@blockwright/tuple';
 import type { Context } from './context.ts';
-import { CommandFailure, UsageError } from './output/errors.ts';
+import { CommandFailure, UsageError } from './failures.ts';
 import type { PrintedColumn } from './output/rows.ts';
 
 /** A table as it is listed. */

@@ -1,9 +1,9 @@
 import { StorageError } from '@blockwright/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ClosedPipe, Interrupted } from '../src/io.ts';
+import { ClosedPipe, CommandFailure, Interrupted, UsageError } from '../src/failures.ts';
 import { colorsFor } from '../src/output/colors.ts';
-import { CommandFailure, printable, tellError, UsageError } from '../src/output/errors.ts';
+import { printable, tellError } from '../src/output/errors.ts';
 import { toJson } from '../src/output/json.ts';
 import { progressLine } from '../src/output/progress.ts';
 import { copyField, csvField, type RowFormat, rowPrinter } from '../src/output/rows.ts';
@@ -46,6 +46,12 @@ describe('rows', () => {
     expect(of('csv').header() + of('csv').row(row)).toBe('a,"b,c"\n,""\n');
     expect(of('copy').header() + of('copy').row(row)).toBe('a\tb,c\n\\N\t\n');
     expect(of('jsonl').header() + of('jsonl').row(row)).toBe('{"a":null,"b,c":""}\n');
+  });
+
+  test('JSON Lines keep the order of the columns, whatever their names', () => {
+    const columns = ['b', '10', '2', '__proto__', 'a"'].map((name) => ({ name, toText: text }));
+    const line = rowPrinter('jsonl', columns).row([1n, true, Number.NaN, new Uint8Array([1]), 'x\n']);
+    expect(line).toBe('{"b":"1","10":true,"2":"NaN","__proto__":"\\\\x01","a\\"":"x\\n"}\n');
   });
 
   test('a table without columns prints an empty line a row', () => {

@@ -1,5 +1,6 @@
 // `blockwright bench`: lists the benchmarks and runs one. Each benchmark is a package that declares its options as
 // data; the flags, their checks and the help of `bench NAME` are built from that.
+
 import {
   aimText,
   type Benchmark,
@@ -14,10 +15,9 @@ import {
 } from '@blockwright/benchmark';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
-import { Interrupted } from '../io.ts';
+import { CommandFailure, Interrupted, UsageError } from '../failures.ts';
 import { addExamples, jsonOption } from '../options.ts';
 import { benchmarkTable } from '../output/bench-table.ts';
-import { CommandFailure, UsageError } from '../output/errors.ts';
 import { formatTable, wrapWords } from '../output/table.ts';
 
 interface Entry {
@@ -108,7 +108,7 @@ function flagsOf(name: string, spec: BenchmarkOption): Option[] {
     const off = new Option(flag.replace(/^--/, '--no-'), spec.default === true ? spec.help : `not ${flag}`);
     return spec.default === true ? [new Option(flag).hideHelp(), off] : [new Option(flag, spec.help)];
   }
-  const placeholder = spec.placeholder ?? { number: 'N', string: 'TEXT', list: 'A,B' }[spec.type];
+  const placeholder = (spec.placeholder ?? { number: 'n', string: 'text', list: 'a,b' }[spec.type]).toLowerCase();
   const short = name === 'data' || name === 'directory' ? '-D, ' : '';
   return [new Option(`${short}${flag} <${placeholder}>`, optionHelp(spec))];
 }

@@ -1,11 +1,13 @@
 // `blockwright check`: verifies data directories and relation files, and reports what it finds.
+
 import { type Finding, isStorageError } from '@blockwright/base';
 import type { CheckReport } from '@blockwright/engine';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
+import { UsageError } from '../failures.ts';
 import { addExamples, blockSizeValue, checkPath, DATA_VARIABLE, dataOption, jsonOption } from '../options.ts';
 import { findingLine, printReport } from '../output/check-text.ts';
-import { ExitStatus, tellError, UsageError } from '../output/errors.ts';
+import { ExitStatus, tellError } from '../output/errors.ts';
 
 interface Options {
   readonly directory?: string;

@@ -1,7 +1,9 @@
 // `blockwright dump`: prints the rows of one table.
+
 import { isStorageError, StorageError } from '@blockwright/base';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
+import { UsageError } from '../failures.ts';
 import {
   addExamples,
   blockSizeValue,
@@ -14,7 +16,6 @@ import {
   unknownOption,
   wholeNumber,
 } from '../options.ts';
-import { UsageError } from '../output/errors.ts';
 import { ROW_FORMATS, type RowFormat, rowPrinter } from '../output/rows.ts';
 import { openFile, openTables, type ScanChoice, type TableScan, type TableSource } from '../sources.ts';
 

@@ -58,5 +58,10 @@ async function initialise(context: Context, argument: string | undefined, option
     `created ${printable(directory)}: block size ${formatBlockSize(control.blockSize)}, data checksums ${checksums}, ` +
       `WAL segments of ${formatBytes(control.walSegmentSize)}`,
   );
-  context.message(`Load rows with: blockwright load tpch -D ${directory} --scale=0.01`);
+  context.message(`Load rows with: blockwright load tpch -D ${shellWord(directory)} --scale=0.01`);
+}
+
+/** A path as it can be pasted into a shell. */
+function shellWord(path: string): string {
+  return /^[\w@%+=:,./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

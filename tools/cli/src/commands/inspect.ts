@@ -1,9 +1,11 @@
 // `blockwright inspect`: prints what is on the pages of a relation file.
+
 import type { InspectedPage } from '@blockwright/pageinspect';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
+import { CommandFailure } from '../failures.ts';
 import { addExamples, blockSizeValue, checkPath, wholeNumber } from '../options.ts';
-import { CommandFailure, ExitStatus } from '../output/errors.ts';
+import { ExitStatus } from '../output/errors.ts';
 import { toJson } from '../output/json.ts';
 import type { OpenRelationFile } from '../relation-files.ts';
 

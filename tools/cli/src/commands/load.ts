@@ -1,10 +1,11 @@
 // `blockwright load`: generates rows and loads them into new tables.
+
 import type { Database } from '@blockwright/engine';
 import type { TextPool, TpchTableName } from '@blockwright/tpch';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
+import { UsageError } from '../failures.ts';
 import { addExamples, dataDirectory, dataOption, jsonOption, listOf, numberBetween } from '../options.ts';
-import { UsageError } from '../output/errors.ts';
 import { formatBytes, formatCount, formatDuration, formatTable } from '../output/table.ts';
 
 const TABLE_NAMES = ['region', 'nation', 'supplier', 'customer', 'part', 'partsupp', 'orders', 'lineitem'] as const;
@@ -72,6 +73,9 @@ function tablesValue(text: string): string[] {
 
 async function loadTpch(context: Context, options: Options): Promise<void> {
   const directory = dataDirectory(context, options);
+  if (options.scale > 1 && !Number.isInteger(options.scale)) {
+    context.warning(`--scale=${options.scale} makes the rows of scale ${Math.floor(options.scale)}, as dbgen does`);
+  }
   const [{ Database }, { TextPool }] = await Promise.all([import('@blockwright/engine'), import('@blockwright/tpch')]);
   const database = Database.open(directory, { onWarning: (message) => context.warning(message) });
   const loaded: Loaded[] = [];

@@ -1,6 +1,6 @@
 // How a failure is told: `blockwright: error: …` with `detail:` and `hint:` lines, and the exit status that goes with it.
 import { isStorageError } from '@blockwright/base';
-import { ClosedPipe, Interrupted } from '../io.ts';
+import { ClosedPipe, CommandFailure, type Explanation, Interrupted, UsageError } from '../failures.ts';
 
 /** What the command's exit status means. */
 export const ExitStatus = {
@@ -16,35 +16,6 @@ export const ExitStatus = {
   interrupted: 130,
 } as const;
 export type ExitStatus = (typeof ExitStatus)[keyof typeof ExitStatus];
-
-interface Explanation {
-  readonly detail?: string;
-  readonly hint?: string;
-}
-
-/** The command line is wrong. */
-export class UsageError extends Error {
-  override readonly name: string = 'UsageError';
-  readonly detail: string | undefined;
-  readonly hint: string | undefined;
-  constructor(message: string, explanation: Explanation = {}) {
-    super(message);
-    this.detail = explanation.detail;
-    this.hint = explanation.hint;
-  }
-}
-
-/** The command line is right, and what it asks for cannot be done. */
-export class CommandFailure extends Error {
-  override readonly name: string = 'CommandFailure';
-  readonly detail: string | undefined;
-  readonly hint: string | undefined;
-  constructor(message: string, explanation: Explanation = {}) {
-    super(message);
-    this.detail = explanation.detail;
-    this.hint = explanation.hint;
-  }
-}
 
 /** A failure in the form in which it is printed. `lines` is empty where nothing is to be said. */
 export interface ToldError {

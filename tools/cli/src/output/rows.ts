@@ -39,9 +39,15 @@ export function rowPrinter(format: RowFormat, columns: readonly PrintedColumn[])
 }
 
 function jsonlPrinter(columns: readonly PrintedColumn[]): RowPrinter {
+  // Not through an object: its keys would not keep the columns' order where a name looks like a number.
+  const keys = columns.map(({ name }, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
   return {
     header: () => '', // every line names its columns
-    row: (values) => `${toJson(Object.fromEntries(columns.map(({ name }, i) => [name, values[i]])))}\n`,
+    row(values) {
+      let line = '{';
+      for (let i = 0; i < keys.length; i++) line += (keys[i] as string) + toJson(values[i]);
+      return `${line}}\n`;
+    },
   };
 }
 
