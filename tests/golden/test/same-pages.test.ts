@@ -3,7 +3,9 @@
 // out are LSN, checksum, xids and hint bits.
 import { readFileSync } from 'node:fs';
 import { Database, initdb, PostgresDatabase, type TableDef, table } from '@blockwright/engine';
-import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
+import { BLOCK_SIZES, BlockGeometry, type BlockSize } from '@blockwright/geometry';
+import { maskHeapPage } from '@blockwright/heap';
+import { pageMemory } from '@blockwright/page';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import { describe, expect, it } from 'vitest';
 import { pgData } from './fixtures.ts';
@@ -38,24 +40,16 @@ function insertedPages(size: BlockSize, name: string, definition: TableDef, rows
   return vfs.readFile(`/data/${path}`);
 }
 
-/** A copy without LSN, checksum and flags, pd_prune_xid, xids and command ids, and the transaction bits of infomasks. */
-function masked(bytes: Uint8Array, size: number): Buffer {
-  const copy = Buffer.from(bytes);
-  for (let page = 0; page < copy.length; page += size) {
-    copy.fill(0, page, page + 12);
-    copy.writeUInt32LE(0, page + 20);
-    const lines = (copy.readUInt16LE(page + 12) - 24) / 4;
-    for (let i = 0; i < lines; i++) {
-      const tuple = page + (copy.readUInt32LE(page + 24 + 4 * i) & 0x7fff);
-      copy.fill(0, tuple, tuple + 12);
-      copy.writeUInt16LE(copy.readUInt16LE(tuple + 20) & 0x000f, tuple + 20);
-    }
-  }
-  return copy;
+/** A copy without what may differ where rows are the same: LSN, checksum, flags, xids, hint bits. */
+function masked(bytes: Uint8Array, size: BlockSize): Uint8Array {
+  const memory = pageMemory(new Uint8Array(bytes).buffer);
+  const geometry = BlockGeometry.of(size);
+  for (let base = 0; base < bytes.length; base += size) maskHeapPage(memory, base, geometry);
+  return memory.u8;
 }
 
 /** Where two files differ, in words; undefined when nowhere. */
-function difference(ours: Uint8Array, theirs: Uint8Array, size: number): string | undefined {
+function difference(ours: Uint8Array, theirs: Uint8Array, size: BlockSize): string | undefined {
   if (ours.length !== theirs.length) return `${ours.length / size} pages instead of ${theirs.length / size}`;
   const [a, b] = [masked(ours, size), masked(theirs, size)];
   const at = a.findIndex((byte, i) => byte !== b[i]);
