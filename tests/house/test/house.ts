@@ -17,7 +17,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'packages/freespacemap': 5,
   'packages/visibilitymap': 5,
   'packages/heap': 6,
-  'packages/amcheck': 7,
+  'packages/amcheck': 8,
   'packages/pageinspect': 7,
   'packages/catalog': 8,
   'packages/engine': 9,

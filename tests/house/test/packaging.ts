@@ -22,7 +22,7 @@ export interface Packed {
 /** Runs a program to its end; throws with its output unless it succeeds. */
 export function runProgram(command: string, args: readonly string[], cwd: string): string {
   const shell = process.platform === 'win32' && command === 'npm';
-  const env = { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined };
+  const env = { ...process.env, NODE_OPTIONS: '', NODE_PATH: undefined, NO_COLOR: '1', FORCE_COLOR: undefined };
   const result = spawnSync(command, args, { cwd, encoding: 'utf8', shell, env, maxBuffer: 1 << 26 });
   if (result.error !== undefined) throw result.error;
   if (result.status !== 0)

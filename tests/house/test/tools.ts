@@ -22,7 +22,7 @@ export function tool(name: keyof typeof TOOLS, args: readonly string[], cwd: str
   const { status, stdout, stderr, error } = spawnSync(process.execPath, [join(ROOT, TOOLS[name]), ...args], {
     cwd,
     encoding: 'utf8',
-    env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '', FORCE_COLOR: undefined },
+    env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '', NODE_PATH: undefined, FORCE_COLOR: undefined },
     maxBuffer: 1 << 26,
   });
   if (error !== undefined) throw error;
