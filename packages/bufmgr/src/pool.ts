@@ -44,6 +44,8 @@ export class BufferPool implements Disposable {
   /** The most blocks of one read. */
   private readonly runBlocks: number;
   private readonly claimed: Int32Array = new Int32Array(MOST_CLAIMED);
+  /** Of no meaning: what read-ahead read of warm pages. */
+  private touched = 0;
   private latest: BufferedFork | undefined = undefined;
   private scratch: Uint8Array | undefined = undefined;
   private closed = false;
@@ -205,9 +207,15 @@ export class BufferPool implements Disposable {
    */
   readAhead(f: BufferedFork, first: BlockNumber, count: number, ring?: BufferRing): void {
     this.checkOpen();
-    const blocks = Math.min(count, this.atOnce(ring), f.blockCount() - first);
     let b = first;
-    for (let left = blocks; left > 0; ) {
+    let left = Math.min(count, this.atOnce(ring));
+    // Warm pages are touched: their cache misses overlap here, and would follow one another where they are read.
+    for (let id = 0; left > 0 && (id = this.table.find(f.id, b)) >= 0; b++, left--) {
+      this.touched ^= this.frames.memory(id).u32[this.frames.base(id) >>> 2];
+    }
+    if (left === 0) return;
+    left = Math.min(left, f.blockCount() - b);
+    while (left > 0) {
       if (this.isResident(f, b)) {
         b++;
         left--;

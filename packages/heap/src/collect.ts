@@ -133,7 +133,8 @@ export function countJudged(m: PageMemory, base: number, size: number, lines: nu
   const first = (base + PAGE_HEADER_BYTES) >> 2;
   const lastStart = size - TUPLE_HEADER_BYTES;
   let count = 0;
-  for (let i = 0; i < lines; i++) {
+  // Tuples lie from the page's end downward: from the last line pointer on, memory is read in rising order.
+  for (let i = lines - 1; i >= 0; i--) {
     const lp = u32[first + i];
     if (((lp >>> 15) & 3) !== LP_NORMAL) continue;
     const start = lp & 0x7fff;
