@@ -143,7 +143,7 @@ async function measure(
 
 interface Scene {
   readonly tids: Tids;
-  /** A few, on blocks all over the table. */
+  /** A few of them from all over the walk, in its order. */
   readonly training: Tids;
   /** TIDs of one sample. */
   readonly length: number;
@@ -174,7 +174,7 @@ export function makeScene(walk: WalkName, g: BlockGeometry, { tids: count, heapB
   );
   return {
     tids,
-    training: randomTids(g, Math.min(1000, Math.ceil(count / 8)), lastBlock + 1, seed + 1),
+    training: spread(tids),
     length,
     stretches,
     answers: Array.from({ length: stretches }, (_, i) => rightAnswer(tids, i * length, (i + 1) * length)),
@@ -187,9 +187,18 @@ export function makeScene(walk: WalkName, g: BlockGeometry, { tids: count, heapB
   };
 }
 
+/** Every so-manieth TID: about a thousand, in the order of the walk. */
+function spread({ blocks, offsets }: Tids): Tids {
+  const step = Math.max(1, Math.floor(blocks.length / 1000));
+  return {
+    blocks: blocks.filter((_, i) => i % step === 0),
+    offsets: offsets.filter((_, i) => i % step === 0),
+  };
+}
+
 /**
  * Calls a walk often enough, over few TIDs, that the compiler optimises the function itself and not one run of its loop,
- * and over TIDs from all over the table, so that it has seen every path before it is measured.
+ * and over TIDs from all over the walk, so that it has seen every path before it is measured.
  */
 function optimise({ training, walks }: Scene, name: VariantName): void {
   const length = training.blocks.length;

@@ -3,6 +3,7 @@ import { BufferPool } from '@blockwright/bufmgr';
 import * as geometry from '@blockwright/geometry';
 import * as heap from '@blockwright/heap';
 import * as page from '@blockwright/page';
+import { BatchDecoder } from '@blockwright/tuple';
 import { VisibilityCursor, VisibilityMap } from '@blockwright/visibilitymap';
 import { COLUMNS } from './table.mjs';
 
@@ -73,6 +74,7 @@ export function tableTargets(tables) {
     if (kept.length < 2 * tables.length) kept.push(scan);
     return scan;
   };
+  const decoders = tables.map((_, n) => scanOf(n, 'frozen'));
   return [
     // the visibility map and its cursor
     method(VisibilityCursor, 'status', (n) => cursorOf(n).status(n % 2 === 0 ? n % 40 : blockOf(n))),
@@ -188,6 +190,16 @@ export function tableTargets(tables) {
       const scan = scanOf(n, 'hinted');
       scan.readPage(0, scan.batch);
     }),
+    method(
+      BatchDecoder,
+      'decode',
+      onPage((m, base, g, n) => {
+        const tuples = scratch[n % tables.length];
+        const count = heap.collectVisible(m, base, g.size, 0, 'table', 'error', tuples);
+        const { decoder, batch } = decoders[n % tables.length];
+        decoder.decode(m, tuples.positions, tuples.lengths, count, batch.vectors, 0);
+      }),
+    ),
     free(heap, 'heapCount', (n) => {
       const { relation, map } = tablesOf(n).frozen;
       heap.heapCount(relation, n % 2 === 0 ? { map } : {});
