@@ -1,15 +1,17 @@
 // Reads the blocks of a fork straight from its segment files: a check must see what is there, damaged or not, and find
-// out what is missing.
-import { type BlockNumber, type Finding, type FindingSink, FORK_NAMES, type ForkNumber } from '@blockwright/base';
+// out what is missing. Every segment that is there is read, also behind a gap.
+import { type BlockNumber, type ForkNumber, isStorageError, type Severity } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { type PageMemory, pageMemory } from '@blockwright/page';
 import { segmentOfName, segmentPath } from '@blockwright/smgr';
 import { baseName, parentPath, readFully, type Vfs, type VfsFile } from '@blockwright/vfs';
 
 /** Bytes read at once. */
 export const RUN_BYTES = 0x4_0000;
 
-/** One segment file. */
+/** The largest number that a block can have. PostgreSQL: `MaxBlockNumber`. */
+const MAX_BLOCK = 0xffff_fffe;
+
+/** One segment file that is there. */
 export interface Segment {
   readonly path: string;
   readonly number: number;
@@ -17,131 +19,134 @@ export interface Segment {
   readonly firstBlock: BlockNumber;
   /** Whole blocks. */
   readonly blocks: number;
+  /** undefined when it cannot be read. */
+  readonly file: VfsFile | undefined;
+  /** What is wrong with the file as such. */
+  readonly faults: readonly SegmentFault[];
+}
+
+export interface SegmentFault {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly byteOffset?: number;
 }
 
 /** A fork's segment files, opened for reading. */
 export class BlockReader {
-  /** Where {@link read} puts blocks, from byte 0 on. */
-  readonly memory: PageMemory;
-  /** Room for one block. */
-  readonly scratch: Uint8Array;
   readonly segments: readonly Segment[];
-  /** Blocks up to the first gap, or the end. */
+  /** Blocks up to the end of the last segment that is there. */
   readonly blockCount: number;
-  private readonly files: readonly VfsFile[];
   private readonly geometry: BlockGeometry;
-  private readonly segmentShift: number;
 
-  private constructor(geometry: BlockGeometry, segmentShift: number, segments: Segment[], files: VfsFile[]) {
+  private constructor(geometry: BlockGeometry, segments: readonly Segment[]) {
     this.geometry = geometry;
-    this.segmentShift = segmentShift;
     this.segments = segments;
-    this.files = files;
-    const last = segments.at(-1);
-    this.blockCount = last === undefined ? 0 : last.firstBlock + last.blocks;
-    this.memory = pageMemory(new ArrayBuffer(RUN_BYTES));
-    this.scratch = new Uint8Array(geometry.size);
+    this.blockCount = segments.reduce(
+      (end, { firstBlock, blocks }) => Math.max(end, blocks === 0 ? 0 : firstBlock + blocks),
+      0,
+    );
   }
 
-  /**
-   * Opens a fork whose main fork's first segment is `relation`. Reports a segment file that is missing between others
-   * (those behind it are not read), one that ends before it is full and is not the last, and bytes after the last block.
-   */
+  /** Opens the segment files of a fork whose main fork's first segment is `relation`. There may be none. */
   static open(
     vfs: Vfs,
     geometry: BlockGeometry,
     relation: string,
     fork: ForkNumber,
     segmentBlocks: number,
-    shown: (path: string) => string,
-    sink: FindingSink,
   ): BlockReader {
-    const first = segmentPath(relation, fork, 0);
-    const present = presentSegments(vfs, first);
-    const segmentShift = 31 - Math.clz32(segmentBlocks);
+    const numbers = presentSegments(vfs, segmentPath(relation, fork, 0));
     const segments: Segment[] = [];
-    const files: VfsFile[] = [];
-    const report = (
-      code: string,
-      severity: 'error' | 'warning',
-      path: string,
-      segment: number,
-      message: string,
-      at: Partial<Finding> = {},
-    ): void =>
-      sink({ code: `file.${code}`, severity, message, file: shown(path), fork: FORK_NAMES[fork], segment, ...at });
-    for (const number of present) {
+    for (const number of numbers) {
       const path = segmentPath(relation, fork, number);
-      if (number !== segments.length) {
-        report(
-          'missing_segment',
-          'error',
-          path,
-          number,
-          `segment ${segments.length} is missing: this file and those after it are not reached`,
-        );
-        break;
-      }
-      const file = vfs.open(path, 'r');
-      files.push(file);
-      const bytes = file.size();
-      const blocks = blocksIn(bytes, geometry);
-      segments.push({ path, number, firstBlock: (number << segmentShift) >>> 0, blocks });
-      const tail = bytes & geometry.mask;
-      if (tail !== 0) {
-        report('partial_block', 'error', path, number, `${tail} bytes follow the last whole block`, {
-          byteOffset: bytes - tail,
-        });
-      }
-      if (blocks > segmentBlocks)
-        report(
-          'segment_too_long',
-          'error',
-          path,
-          number,
-          `the file has ${blocks} blocks; a segment has ${segmentBlocks}`,
-        );
-      const hasNext = present.includes(number + 1);
-      if (blocks < segmentBlocks && hasNext) {
-        report(
-          'short_segment',
-          'error',
-          path,
-          number,
-          `the file has ${blocks} of ${segmentBlocks} blocks, and another segment follows`,
-        );
-      }
+      segments.push(openSegment(vfs, geometry, path, number, segmentBlocks, segments.at(-1)));
     }
-    return new BlockReader(geometry, segmentShift, segments, files);
+    return new BlockReader(geometry, segments);
   }
 
-  /** Reads `count` blocks, all in one segment, to the start of {@link memory}. */
-  read(first: BlockNumber, count: number): void {
-    const { shift } = this.geometry;
-    const segment = this.segments[first >>> this.segmentShift];
-    const within = (first - segment.firstBlock) >>> 0;
-    // A segment file has less than 2^30 bytes, so this is no overflow.
-    readFully(this.files[segment.number], this.memory.u8, 0, count << shift, within << shift);
+  /** Reads `count` blocks of a segment, from its `first` on, to the start of `into`; gives how many were there. */
+  read(segment: Segment, first: number, count: number, into: Uint8Array): number {
+    if (segment.file === undefined) return 0;
+    const { size, shift } = this.geometry;
+    // A product, since a file may be larger than 4 GiB; once a run of blocks.
+    return readFully(segment.file, into, 0, count << shift, first * size) >>> shift;
   }
 
-  /** Reads one block to the start of `into`. */
-  readInto(block: BlockNumber, into: Uint8Array): void {
-    const { shift, size } = this.geometry;
-    const segment = this.segments[block >>> this.segmentShift];
-    readFully(this.files[segment.number], into, 0, size, ((block - segment.firstBlock) >>> 0) << shift);
+  /** The segment that holds a block of the fork, or undefined. */
+  segmentOf(block: BlockNumber): Segment | undefined {
+    return this.segments.find(({ firstBlock, blocks }) => block >= firstBlock && block < firstBlock + blocks);
   }
 
   close(): void {
-    for (const file of this.files) file.close();
+    for (const { file } of this.segments) file?.close();
   }
 }
 
-function blocksIn(bytes: number, geometry: BlockGeometry): number {
-  // Longer than a segment can be: only how much too long matters.
-  if (bytes > 0x7fff_ffff) return 0x7fff_ffff >>> geometry.shift;
-  return bytes >>> geometry.shift;
+function openSegment(
+  vfs: Vfs,
+  geometry: BlockGeometry,
+  path: string,
+  number: number,
+  segmentBlocks: number,
+  before: Segment | undefined,
+): Segment {
+  const faults: SegmentFault[] = [];
+  const fault = (code: string, message: string, byteOffset?: number): void => {
+    faults.push({ code: `file.${code}`, severity: 'error', message, byteOffset });
+  };
+  const nothing = { path, number, firstBlock: 0, blocks: 0, file: undefined, faults };
+  const firstBlock = number * segmentBlocks;
+  if (firstBlock > MAX_BLOCK) {
+    fault('segment_out_of_range', `there is no segment ${number}: its blocks would have numbers beyond 2^32`);
+    return nothing;
+  }
+  let file: VfsFile | undefined;
+  let bytes: number;
+  try {
+    if (vfs.stat(path)?.isDirectory === true) {
+      fault('is_directory', 'it is a directory, where a file of a relation is due');
+      return { ...nothing, firstBlock };
+    }
+    file = vfs.open(path, 'r');
+    bytes = file.size();
+  } catch (error) {
+    if (!isStorageError(error)) throw error;
+    file?.close();
+    fault('unreadable', `it cannot be read, and was not checked: ${error.message}`);
+    return { ...nothing, firstBlock };
+  }
+  checkNeighbour(number, bytes, segmentBlocks, before, fault);
+  const whole = Math.floor(bytes / geometry.size);
+  const tail = bytes - whole * geometry.size;
+  if (tail !== 0) fault('partial_block', `${tail} bytes follow the last whole block`, bytes - tail);
+  if (whole > segmentBlocks) fault('segment_too_long', `the file has ${whole} blocks; a segment has ${segmentBlocks}`);
+  const blocks = Math.min(whole, segmentBlocks, MAX_BLOCK + 1 - firstBlock);
+  return { path, number, firstBlock, blocks, file, faults };
 }
 
+/**
+ * A segment that holds anything has all segments before it, full ones. Empty ones may follow: truncation leaves them.
+ * PostgreSQL: md.c.
+ */
+function checkNeighbour(
+  number: number,
+  bytes: number,
+  segmentBlocks: number,
+  before: Segment | undefined,
+  fault: (code: string, message: string) => void,
+): void {
+  if (bytes === 0) return;
+  const due = (before?.number ?? -1) + 1;
+  if (number !== due) {
+    const missing = due === number - 1 ? `segment ${due} is` : `segments ${due} to ${number - 1} are`;
+    fault('missing_segment', `${missing} missing: a server does not reach this file's blocks`);
+  } else if (before !== undefined && before.blocks < segmentBlocks && before.file !== undefined) {
+    fault('short_segment', `segment ${before.number} before it has ${before.blocks} of ${segmentBlocks} blocks`);
+  }
+}
+
+/** Numbers of the segment files that are there, ascending. */
 function presentSegments(vfs: Vfs, first: string): number[] {
   const name = baseName(first);
   return vfs

@@ -1,15 +1,7 @@
-// What can be said of one heap page without the commit log: its tuples' headers and attributes, its line pointers'
-// order, and that what the page and its map bits promise of all its tuples is true of each.
-import {
-  type BlockNumber,
-  FIRST_NORMAL_XID,
-  type Finding,
-  type FindingSink,
-  type OffsetNumber,
-  type Severity,
-} from '@blockwright/base';
+// What can be said of one heap page without the commit log: its header, how its items fill it, its tuples' headers and
+// attributes, its chains of versions, and that what is promised of all its tuples is true of each.
+import { type BlockNumber, FIRST_NORMAL_XID } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { judgeByHints, VISIBLE } from '@blockwright/heap';
 import {
   LP_DEAD,
   LP_NORMAL,
@@ -21,51 +13,74 @@ import {
   lpOffset,
   type PageMemory,
   pageHasFreeLines,
-  pageIsAllVisible,
   pageMaxOffset,
   pagePruneXid,
+  pageSpecial,
+  pageUpper,
 } from '@blockwright/page';
 import {
-  isHeapOnly,
+  HEAP_HOT_UPDATED,
+  HEAP_ONLY_TUPLE,
+  HEAP_UPDATED,
   type TupleDescriptor,
   tupleInfomask,
   tupleInfomask2,
-  tupleXmax,
-  tupleXmin,
 } from '@blockwright/tuple';
-import { VISIBILITYMAP_ALL_FROZEN, VISIBILITYMAP_ALL_VISIBLE } from '@blockwright/visibilitymap';
-import { TupleCheck } from './tuple-check.ts';
-import { type XidRange, xidFault } from './xids.ts';
+import { HotChains } from './hot-chains.ts';
+import type { LineStates } from './line-states.ts';
+import type { PageReport } from './page-report.ts';
+import { TupleAttributes } from './tuple-attributes.ts';
+import { checkTupleHeader, type TupleLimits } from './tuple-header.ts';
+import { VisibilityPromise } from './visibility-promise.ts';
+import { type XidRange, xidIsInFuture } from './xids.ts';
+
+export interface HeapPageOptions {
+  readonly geometry: BlockGeometry;
+  /** The table's columns, where they are known: attributes are then walked. */
+  readonly descriptor: TupleDescriptor | undefined;
+  /** Whether text is known to be UTF-8. */
+  readonly utf8: boolean;
+  /** Which xids can be in use, where it is known. */
+  readonly xids: XidRange | undefined;
+  /** Blocks of the relation, for the blocks that t_ctid names. */
+  readonly blockCount: number;
+}
 
 /** What a heap page check has counted. */
 export interface HeapPageCounts {
   linePointers: number;
   tuples: number;
+  decodedTuples: number;
 }
 
-export interface HeapPageOptions {
-  readonly geometry: BlockGeometry;
-  /** The table's columns, where they are known: attributes are then walked and decoded. */
-  readonly descriptor?: TupleDescriptor;
-  /** Which xids can be in use, where it is known. */
-  readonly xids?: XidRange;
-  /** Blocks of the relation, for the blocks that t_ctid names. */
-  readonly blockCount: number;
-}
+const PRUNE_XID_BYTE = 20;
+const LOWER_BYTE = 12;
+const FLAGS_BYTE = 10;
 
 /** Checks heap pages, one after the other. PostgreSQL: verify_heapam.c, pg_visibility.c. */
 export class HeapPageCheck {
-  private readonly options: HeapPageOptions;
-  private readonly tupleCheck: TupleCheck;
+  private readonly geometry: BlockGeometry;
+  private readonly limits: TupleLimits;
+  private readonly attributes: TupleAttributes | undefined;
+  private readonly chains: HotChains;
+  private readonly promise = new VisibilityPromise();
 
   constructor(options: HeapPageOptions) {
-    this.options = options;
-    this.tupleCheck = new TupleCheck(options);
+    const { geometry, descriptor, utf8, xids, blockCount } = options;
+    this.geometry = geometry;
+    this.limits = {
+      columns: descriptor?.columns.length ?? Number.POSITIVE_INFINITY,
+      maxTuples: geometry.maxHeapTuplesPerPage,
+      blockCount,
+      xids,
+    };
+    this.attributes = descriptor === undefined ? undefined : new TupleAttributes(descriptor, utf8);
+    this.chains = new HotChains(geometry.maxOffsetNumber);
   }
 
   /**
-   * Checks the page at `base`, whose header bounds are known to be sane. `bad` says of each line pointer whether it was
-   * found bad already: such items are not looked at.
+   * Checks the page at `base`, whose header bounds are known to be sane. `lines` says of each line pointer whether it
+   * was found bad already, and is told of those found bad here.
    * @param mapBits the page's bits in the visibility map, or -1 when there is no map to compare with
    */
   check(
@@ -73,116 +88,104 @@ export class HeapPageCheck {
     base: number,
     block: BlockNumber,
     mapBits: number,
-    bad: ReadonlySet<OffsetNumber>,
-    where: Partial<Finding>,
-    sink: FindingSink,
+    lines: LineStates,
+    report: PageReport,
     counts: HeapPageCounts,
   ): void {
-    const report = (code: string, severity: Severity, message: string, at: Partial<Finding> = {}): void =>
-      sink({ code: `heap.${code}`, severity, message, ...where, block, ...at });
-    const lines = pageMaxOffset(m, base);
-    counts.linePointers += lines;
-    this.checkHeader(m, base, lines, mapBits, report);
-    let free = 0;
-    for (let offset = 1; offset <= lines; offset++) {
+    const last = pageMaxOffset(m, base);
+    counts.linePointers += last;
+    this.checkHeader(m, base, last, report);
+    this.promise.beginPage(m, base, mapBits, report);
+    let unused = 0;
+    let itemBytes = 0;
+    let isChained = false;
+    for (let offset = 1; offset <= last; offset++) {
       const lp = linePointer(m, base, offset);
       const flags = lpFlags(lp);
-      if (flags === LP_UNUSED) free++;
-      if (bad.has(offset)) continue;
-      if (flags === LP_REDIRECT) checkRedirect(m, base, offset, lp, bad, report);
-      else if (flags === LP_DEAD) this.checkPromise(m, base, -1, offset, mapBits, report);
+      if (flags === LP_UNUSED) unused++;
+      else if (flags === LP_REDIRECT) isChained = true;
+      if (lines.isBad(offset)) continue;
+      if (flags === LP_DEAD) this.checkDead(lp, offset, lines, report);
       else if (flags === LP_NORMAL) {
-        counts.tuples++;
+        itemBytes += (lpLength(lp) + 7) & ~7;
         const position = base + lpOffset(lp);
-        this.tupleCheck.check(m, position, lpLength(lp), block, offset, report);
-        this.checkPromise(m, base, position, offset, mapBits, report);
+        this.checkTuple(m, position, lpLength(lp), block, offset, report, counts);
+        isChained ||= isPartOfChain(m, position);
       }
     }
-    if (free > 0 && !pageHasFreeLines(m, base)) {
-      const message = `${free} line pointers are unused, and PD_HAS_FREE_LINES does not say so: they are not used again`;
-      report('header.free_lines_not_hinted', 'info', message, { byteOffset: 10 });
+    if (lines.badCount === 0) checkTiling(m, base, itemBytes, last, report);
+    if (isChained) this.chains.check(m, base, block, lines, report);
+    if (unused > 0 && !pageHasFreeLines(m, base)) {
+      const message = `${unused} line pointers are unused, and PD_HAS_FREE_LINES does not say so: they are not used again`;
+      report.page('info', 'heap.header.free_lines_not_hinted', message, { byteOffset: FLAGS_BYTE });
     }
   }
 
-  private checkHeader(m: PageMemory, base: number, lines: number, mapBits: number, report: Report): void {
-    const { geometry, xids } = this.options;
-    if (lines > geometry.maxHeapTuplesPerPage) {
-      const message = `the page has ${lines} line pointers; a heap page has at most ${geometry.maxHeapTuplesPerPage}`;
-      report('header.too_many_line_pointers', 'error', message, { byteOffset: 12 });
+  private checkHeader(m: PageMemory, base: number, last: number, report: PageReport): void {
+    const most = this.geometry.maxHeapTuplesPerPage;
+    if (last > most) {
+      const message = `the page has ${last} line pointers; a heap page has at most ${most}`;
+      report.page('error', 'heap.header.too_many_line_pointers', message, { byteOffset: LOWER_BYTE });
     }
-    const fault = xidFault(pagePruneXid(m, base), xids);
-    if (fault !== undefined) report('header.prune_xid', 'error', `pd_prune_xid ${fault}`, { byteOffset: 20 });
-    if (mapBits > 0 && !pageIsAllVisible(m, base)) {
-      report(
-        'map.set_without_page_flag',
-        'error',
-        'the visibility map calls the page all-visible, the page itself does not',
-      );
-    }
-    if (mapBits === VISIBILITYMAP_ALL_FROZEN) {
-      report(
-        'map.frozen_without_visible',
-        'error',
-        'the visibility map calls the page all-frozen, but not all-visible',
-      );
+    // pd_prune_xid is a hint that is not logged, and may stay behind for ever; but it was an xid once.
+    const pruneXid = pagePruneXid(m, base);
+    const { xids } = this.limits;
+    const neverWas =
+      xids !== undefined && xids.nextEpoch === 0 && (pruneXid >= xids.next || xidIsInFuture(pruneXid, xids));
+    if (pruneXid !== 0 && (pruneXid < FIRST_NORMAL_XID || neverWas)) {
+      const message = `pd_prune_xid is ${pruneXid}, which never was a transaction's id`;
+      report.page('warning', 'heap.header.prune_xid', message, { byteOffset: PRUNE_XID_BYTE });
     }
   }
 
-  /** A page that is called all-visible or all-frozen has no item for which that is not true. */
-  private checkPromise(
+  private checkDead(lp: number, offset: number, lines: LineStates, report: PageReport): void {
+    if (lpLength(lp) !== 0) {
+      lines.markBad(offset);
+      const message = `line pointer ${offset} is dead, but has an item: in a heap it would have been removed`;
+      report.line('error', 'heap.line_pointer.dead_with_item', offset, message);
+    } else if (this.promise.isMade) this.promise.checkDead(offset, report);
+  }
+
+  private checkTuple(
     m: PageMemory,
-    base: number,
     position: number,
-    offset: OffsetNumber,
-    mapBits: number,
-    report: Report,
+    length: number,
+    block: BlockNumber,
+    offset: number,
+    report: PageReport,
+    counts: HeapPageCounts,
   ): void {
-    const byMap = mapBits > 0 && (mapBits & VISIBILITYMAP_ALL_VISIBLE) !== 0;
-    if (!byMap && !pageIsAllVisible(m, base)) return;
-    const who = byMap ? 'the visibility map calls the page' : 'the page calls itself';
-    if (position < 0) {
-      report('all_visible.dead_line_pointer', 'error', `${who} all-visible, but line pointer ${offset} is dead`, {
-        offsetNumber: offset,
-      });
-      return;
+    counts.tuples++;
+    report.beginTuple(offset, position);
+    const isWhole = checkTupleHeader(m, position, length, block, offset, this.limits, report);
+    if (isWhole && this.attributes !== undefined) {
+      counts.decodedTuples++;
+      this.attributes.check(m, position, length, report);
     }
-    const infomask = tupleInfomask(m, position);
-    const xmin = tupleXmin(m, position);
-    const xmax = tupleXmax(m, position);
-    const verdict = judgeByHints(infomask, xmin, xmax);
-    if (verdict !== VISIBLE) {
-      const what = `the tuple (xmin ${xmin}, xmax ${xmax}) is not known to be visible to everyone`;
-      report('all_visible.tuple', 'error', `${who} all-visible, but ${what}`, { offsetNumber: offset });
-    } else if (mapBits > 0 && (mapBits & VISIBILITYMAP_ALL_FROZEN) !== 0 && !isFrozen(infomask, xmin, xmax)) {
-      const message = `the visibility map calls the page all-frozen, but the tuple (xmin ${xmin}, xmax ${xmax}) is not frozen`;
-      report('all_frozen.tuple', 'error', message, { offsetNumber: offset });
-    }
+    if (this.promise.isMade) this.promise.checkTuple(m, position, offset, report);
   }
 }
 
-export type Report = (code: string, severity: Severity, message: string, at?: Partial<Finding>) => void;
-
-const XMIN_FROZEN = 0x0300;
-const XMAX_INVALID = 0x0800;
-
-function isFrozen(infomask: number, xmin: number, xmax: number): boolean {
-  const inserterFrozen = (infomask & XMIN_FROZEN) === XMIN_FROZEN || xmin < FIRST_NORMAL_XID;
-  return inserterFrozen && ((infomask & XMAX_INVALID) !== 0 || xmax === 0);
+function isPartOfChain(m: PageMemory, position: number): boolean {
+  return (
+    (tupleInfomask2(m, position) & (HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE)) !== 0 ||
+    (tupleInfomask(m, position) & HEAP_UPDATED) !== 0
+  );
 }
 
-/** A redirect leads to the heap-only tuple that continues its HOT chain. */
-function checkRedirect(
-  m: PageMemory,
-  base: number,
-  offset: OffsetNumber,
-  lp: number,
-  bad: ReadonlySet<OffsetNumber>,
-  report: Report,
-): void {
-  const target = lpOffset(lp); // a redirect's lp_off is a line pointer
-  if (bad.has(target)) return;
-  const targetLp = linePointer(m, base, target);
-  if (lpFlags(targetLp) !== LP_NORMAL || isHeapOnly(tupleInfomask2(m, base + lpOffset(targetLp)))) return;
-  const message = `line pointer ${offset} is a redirect to ${target}, whose tuple is not heap-only`;
-  report('line_pointer.redirect_to_root', 'error', message, { offsetNumber: offset });
+/**
+ * A heap page's items fill it from pd_upper to the end, without a gap: each is placed right below the one before, and
+ * whatever removes one moves the others together.
+ * @param itemBytes of all items, each rounded up to 8; they do not overlap and lie between pd_upper and the end
+ */
+function checkTiling(m: PageMemory, base: number, itemBytes: number, last: number, report: PageReport): void {
+  const missing = pageSpecial(m, base) - pageUpper(m, base) - itemBytes;
+  if (missing === 0) return;
+  let lowest = pageSpecial(m, base);
+  for (let offset = 1; offset <= last; offset++) {
+    const lp = linePointer(m, base, offset);
+    if (lpFlags(lp) === LP_NORMAL && lpOffset(lp) < lowest) lowest = lpOffset(lp);
+  }
+  const message = `${missing} bytes from pd_upper ${pageUpper(m, base)} on belong to no item; the lowest item is at ${lowest}`;
+  report.page('error', 'heap.items.gap', message, { byteOffset: pageUpper(m, base) });
 }

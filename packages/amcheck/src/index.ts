@@ -1,4 +1,3 @@
-export { HeapPageCheck, type HeapPageCounts, type HeapPageOptions } from './heap-page.ts';
-export { findFreeSpaceFaults, findMapFaults } from './map-pages.ts';
-export { checkRelation, type FileSummary, type RelationCheckOptions } from './relation.ts';
-export { type XidRange, xidFault } from './xids.ts';
+export { checkRelation, type RelationCheckOptions } from './relation.ts';
+export type { FileSummary } from './summary.ts';
+export type { MultiXactRange, XidRange } from './xids.ts';
