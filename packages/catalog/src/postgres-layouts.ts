@@ -12,6 +12,7 @@ import {
   opaque,
   quotedChar,
   TupleDescriptor,
+  xid,
 } from '@blockwright/tuple';
 
 type Layout = readonly (readonly [name: string, type: ColumnType])[];
@@ -51,11 +52,25 @@ export function postgresLayouts(version: number): PostgresLayouts {
       ['relpersistence', quotedChar()],
       ['relkind', quotedChar()],
       ['relnatts', int2()],
+      ['relchecks', int2()],
+      ['relhasrules', bool()],
+      ['relhastriggers', bool()],
+      ['relhassubclass', bool()],
+      ['relrowsecurity', bool()],
+      ['relforcerowsecurity', bool()],
+      ['relispopulated', bool()],
+      ['relreplident', quotedChar()],
+      ['relispartition', bool()],
+      ['relrewrite', oid()],
+      ['relfrozenxid', xid()],
+      ['relminmxid', xid()],
     ]),
     pgAttribute: withTrailing(attributeLayout(version)),
     pgDatabase: withTrailing([
       ['oid', oid()],
       ['datname', name()],
+      ['datdba', oid()],
+      ['encoding', int4()],
     ]),
     pgNamespace: withTrailing([
       ['oid', oid()],

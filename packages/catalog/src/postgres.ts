@@ -10,6 +10,7 @@ import {
   type Oid,
   type RelationLocator,
   StorageError,
+  type Xid,
 } from '@blockwright/base';
 import { BufferPool, type BufferStats } from '@blockwright/bufmgr';
 import { type PgControl, readPgControlFile, readPgVersion } from '@blockwright/control';
@@ -52,6 +53,10 @@ export interface PostgresRelation {
   readonly toastOid: Oid;
   /** Number of columns, dropped ones included. */
   readonly columnCount: number;
+  /** No older transaction id is left in it, but in frozen tuples. PostgreSQL: `relfrozenxid`; 0 for what has no tuples. */
+  readonly frozenXid: Xid;
+  /** PostgreSQL: `relminmxid`. */
+  readonly minMultiXact: number;
 }
 
 /** A table with its columns. */
@@ -71,6 +76,14 @@ const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_DATABASE: Oid = 1262;
 const DEFAULT_BUFFERS = 1 << 12;
+/** PostgreSQL: `PG_UTF8`, pg_wchar.h. */
+const ENCODING_UTF8 = 6;
+
+interface DatabaseRow {
+  readonly name: string;
+  readonly oid: Oid;
+  readonly isUtf8: boolean;
+}
 
 /** An open PostgreSQL data directory. Not one byte of it is written. */
 export class PostgresDirectory implements Disposable {
@@ -80,6 +93,8 @@ export class PostgresDirectory implements Disposable {
   readonly geometry: BlockGeometry;
   /** The database that is open. */
   readonly database: string;
+  /** Whether the database's text is UTF-8, the only encoding that is read. */
+  readonly isUtf8: boolean;
   private readonly databaseOid: Oid;
   private readonly layouts: PostgresLayouts;
   private readonly vfs: Vfs;
@@ -115,9 +130,10 @@ export class PostgresDirectory implements Disposable {
       onWarning: options.onWarning,
     });
     try {
-      const { name, oid } = choose ? this.chooseDatabase(options.database) : { name: '', oid: 0 };
-      this.database = name;
-      this.databaseOid = oid;
+      const row = choose ? this.chooseDatabase(options.database) : { name: '', oid: 0, isUtf8: false };
+      this.database = row.name;
+      this.databaseOid = row.oid;
+      this.isUtf8 = row.isUtf8;
     } catch (error) {
       this.close();
       throw error;
@@ -227,16 +243,19 @@ export class PostgresDirectory implements Disposable {
     }
   }
 
-  private allDatabases(): { name: string; oid: Oid }[] {
+  private allDatabases(): DatabaseRow[] {
     const map = this.readMap('global/pg_filenode.map');
     const locator = { tablespace: GLOBAL_TABLESPACE, database: 0, relfilenode: map.get(PG_DATABASE) ?? PG_DATABASE };
-    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, ['oid', 'datname']).map((row) => ({
-      name: String(row.datname),
-      oid: row.oid as Oid,
-    }));
+    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, ['oid', 'datname', 'encoding']).map(
+      (row) => ({
+        name: String(row.datname),
+        oid: row.oid as Oid,
+        isUtf8: row.encoding === ENCODING_UTF8,
+      }),
+    );
   }
 
-  private chooseDatabase(wanted: string | undefined): { name: string; oid: Oid } {
+  private chooseDatabase(wanted: string | undefined): DatabaseRow {
     const all = this.allDatabases();
     if (wanted !== undefined) {
       const found = all.find(({ name }) => name === wanted);
@@ -266,6 +285,8 @@ export class PostgresDirectory implements Disposable {
       'relkind',
       'relisshared',
       'relnatts',
+      'relfrozenxid',
+      'relminmxid',
     ];
     const classes = this.catalogRows('pg_class', this.catalogLocator(map, PG_CLASS), this.layouts.pgClass, columns);
     const namespaceRow = classes.find((row) => row.oid === PG_NAMESPACE);
@@ -281,6 +302,8 @@ export class PostgresDirectory implements Disposable {
         kind: String(row.relkind),
         toastOid: row.reltoastrelid as Oid,
         columnCount: row.relnatts as number,
+        frozenXid: row.relfrozenxid as Xid,
+        minMultiXact: row.relminmxid as number,
         locator: {
           tablespace: isShared ? GLOBAL_TABLESPACE : (row.reltablespace as Oid) || DEFAULT_TABLESPACE,
           database: isShared ? 0 : this.databaseOid,
