@@ -1,7 +1,7 @@
 // `bench`: flags made from what a benchmark declares, reports as tables and as JSON.
 import type { BenchmarkReport, Cell, ReportColumn } from '@blockwright/benchmark';
 import { describe, expect, test } from 'vitest';
-import { benchmarkTable } from '../src/output/bench-table.ts';
+import { benchmarkTables, fitTable } from '../src/output/bench-table.ts';
 import { colorsFor } from '../src/output/colors.ts';
 import { formatTable, wrapWords } from '../src/output/table.ts';
 import { cli } from './fake-io.ts';
@@ -21,10 +21,10 @@ const COLUMNS: ReportColumn[] = [
   { key: 'pages', title: 'pages' },
 ];
 
-function printed(results: Cell[]): string {
+function printed(results: Cell[], width = 80): string {
   const report = { results, aims: [] } as unknown as BenchmarkReport;
-  const { heading, columns, rows } = benchmarkTable(report, COLUMNS);
-  return `${heading ?? ''}\n${formatTable(columns, rows, plain)}`;
+  const tables = benchmarkTables(report, COLUMNS);
+  return tables.map((table) => `${table.heading ?? ''}\n${fitTable(table, width, plain)}`).join('');
 }
 
 describe('a report', () => {
@@ -33,15 +33,18 @@ describe('a report', () => {
       printed([cell(1024, 'count', 4), cell(1024, 'q1', 40), cell(2048, 'count', 2.5), cell(2048, 'q1', 1234)]),
     ).toBe(
       `
-              1 kB         2 kB
-───────────────────────────────
+          1 kB   2 kB
+─────────────────────
 ns/row
-  count          4          2.5
-  q1            40        1,234
-quartiles
-  count    3.6–4.4    2.25–2.75
-  q1         36–44  1,110–1,360
-pages        8,000        4,000
+  count      4    2.5
+  q1        40  1,234
+pages    8,000  4,000
+
+                          1 kB         2 kB
+───────────────────────────────────────────
+quartiles of the time
+  count                3.6–4.4    2.25–2.75
+  q1                     36–44  1,110–1,360
 `,
     );
   });
@@ -54,17 +57,20 @@ pages        8,000        4,000
     ];
     expect(printed(results)).toBe(
       `
-                  8 kB    16 kB
-───────────────────────────────
+                8 kB  16 kB
+───────────────────────────
 ns/row
-  blockwright        4        3
-  postgres          50
-quartiles
-  blockwright  3.6–4.4  2.7–3.3
-  postgres       45–55
+  blockwright      4      3
+  postgres        50
 pages
-  blockwright    1,000      500
-  postgres         977
+  blockwright  1,000    500
+  postgres       977
+
+                          8 kB    16 kB
+───────────────────────────────────────
+quartiles of the time
+  blockwright          3.6–4.4  2.7–3.3
+  postgres               45–55
 `,
     );
   });
@@ -72,16 +78,25 @@ pages
   test('with one block size has a row a cell, and says once what is the same in all', () => {
     expect(printed([cell(8192, 'count', 4), cell(8192, 'q1', 40)])).toBe(
       `block 8,192, engine blockwright, pages 1,000
-query  ns/row  quartiles
-────────────────────────
-count       4    3.6–4.4
-q1         40      36–44
+query  ns/row  quartiles of the time
+────────────────────────────────────
+count       4                3.6–4.4
+q1         40                  36–44
 `,
     );
   });
 
+  test('too wide for the terminal is broken into several tables', () => {
+    const text = printed([cell(1024, 'count', 4), cell(2048, 'count', 3), cell(4096, 'count', 2)], 30);
+    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(31);
+    expect(text.match(/^quartiles of the time/gm)).toHaveLength(3);
+    expect(text.match(/^ +1 kB +2 kB +4 kB$/gm)).toHaveLength(1);
+  });
+
   test('with one cell keeps every column', () => {
-    expect(printed([cell(null, 'count', 4)]).split('\n')[1]).toMatch(/query +block +engine +ns\/row +quartiles +pages/);
+    expect(printed([cell(null, 'count', 4)]).split('\n')[1]).toMatch(
+      /query +block +engine +ns\/row +quartiles of the time +pages/,
+    );
   });
 });
 

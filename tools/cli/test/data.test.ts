@@ -221,7 +221,7 @@ describe('what is no data directory is refused with status 1, a reason and a hin
 });
 
 describe('load', () => {
-  test.each(SIZES)('at %s: every row that dbgen prints can be dumped again', async (size) => {
+  test.each(['1kB', '8kB', '32kB'])('at %s: every row that dbgen prints can be dumped again', async (size) => {
     const directory = fresh();
     await cli(['initdb', '-D', directory, `--block-size=${size}`]);
     const { status, stdout } = await cli(['load', 'tpch', '-D', directory, '--scale=0.001', '--json']);
@@ -434,6 +434,7 @@ describe("PostgreSQL's files", () => {
     const directory = join(FIXTURES, size, 'pgdata');
     for (const [table, { rows, md5 }] of expected(size)) {
       if (table === 'altered') continue; // columns added with a default: the test below
+      if (table === 'lineitem') continue; // dumped as a file above
       const unknown = table === 'churn' || table === 'crossing' ? ['--unknown=skip'] : [];
       const { status, stdout } = await cli(['dump', '-D', directory, table, ...unknown]);
       expect({ table, status }).toEqual({ table, status: 0 });

@@ -17,7 +17,7 @@ import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { CommandFailure, Interrupted, UsageError } from '../failures.ts';
 import { addExamples, jsonOption } from '../options.ts';
-import { benchmarkTable } from '../output/bench-table.ts';
+import { benchmarkTables, fitTable } from '../output/bench-table.ts';
 import { formatTable, wrapWords } from '../output/table.ts';
 
 interface Entry {
@@ -165,10 +165,11 @@ function printReport(context: Context, benchmark: Benchmark, report: BenchmarkRe
   const paragraph = (text: string, indent?: string) => out.line(wrapWords(text, width, indent));
   out.line(colors.bold(wrapWords(`${benchmark.name}: ${benchmark.summary}`, width)));
   out.line(colors.dim(wrapWords(machineText(report.machine), width)));
-  out.line();
-  const { heading, columns, rows } = benchmarkTable(report, benchmark.columns);
-  if (heading !== undefined) paragraph(heading);
-  out.write(formatTable(columns, rows, colors));
+  for (const table of benchmarkTables(report, benchmark.columns)) {
+    out.line();
+    if (table.heading !== undefined) paragraph(table.heading);
+    out.write(fitTable(table, width, colors));
+  }
   if (report.aims.length > 0) out.line();
   for (const aim of report.aims) {
     const mark = aim.met === null ? '-' : aim.met ? colors.green('✓') : colors.yellow('✗');

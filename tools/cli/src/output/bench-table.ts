@@ -1,7 +1,9 @@
 // A benchmark's report as a table for people. Where there are several block sizes, they stand side by side; otherwise
 // there is a row a cell, and what is the same in all cells is said once.
+import { stripVTControlCharacters } from 'node:util';
 import { type BenchmarkReport, type Cell, type ReportColumn, significant } from '@blockwright/benchmark';
-import { formatBytes, type TableColumn } from './table.ts';
+import type { Colors } from './colors.ts';
+import { formatBytes, formatTable, type TableColumn } from './table.ts';
 
 /** The table of a report, ready for `formatTable`. */
 export interface ReportTable {
@@ -11,18 +13,47 @@ export interface ReportTable {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** The table in which a report is printed. */
-export function benchmarkTable(report: BenchmarkReport, columns: readonly ReportColumn[]): ReportTable {
+/** The tables in which a report is printed: what was measured, and the quartiles of the times. */
+export function benchmarkTables(report: BenchmarkReport, columns: readonly ReportColumn[]): ReportTable[] {
   const cells = report.results;
   const sizes = [...new Set(cells.map((cell) => cell.blockSize))].filter((size) => size !== null);
-  const all = columns.flatMap((column) => (column.key === 'nsPerUnit' ? [column, QUARTILES] : [column]));
-  return sizes.length > 1 ? sideBySide(cells, sizes, all) : cellByCell(cells, all);
+  if (sizes.length < 2) {
+    return [
+      cellByCell(
+        cells,
+        columns.flatMap((column) => (column.key === 'nsPerUnit' ? [column, QUARTILES] : [column])),
+      ),
+    ];
+  }
+  const naming = namingKeys(cells, columns);
+  return [sideBySide(cells, sizes, columns, naming), sideBySide(cells, sizes, [QUARTILES], naming)];
+}
+
+/**
+ * The table as text, no wider than `width`: one that is wider is broken into several, each with some of the columns
+ * after the first.
+ */
+export function fitTable(table: ReportTable, width: number, colors: Colors): string {
+  const text = formatTable(table.columns, table.rows, colors);
+  const widest = Math.max(
+    ...stripVTControlCharacters(text)
+      .split('\n')
+      .map((line) => line.length),
+  );
+  const measures = table.columns.length - 1;
+  if (widest <= width || measures < 2) return text;
+  const middle = 1 + Math.ceil(measures / 2);
+  const part = (from: number, to: number): ReportTable => ({
+    columns: [table.columns[0] as TableColumn, ...table.columns.slice(from, to)],
+    rows: table.rows.map((row) => [row[0] as string, ...row.slice(from, to)]),
+  });
+  return `${fitTable(part(1, middle), width, colors)}\n${fitTable(part(middle, measures + 1), width, colors)}`;
 }
 
 /** Stands after the median. */
 const QUARTILES: ReportColumn = {
   key: 'q1Ns',
-  title: 'quartiles',
+  title: 'quartiles of the time',
   format: (_value, { q1Ns, q3Ns, units }) => `${significant(q1Ns / units)}–${significant(q3Ns / units)}`,
 };
 
@@ -30,8 +61,12 @@ const QUARTILES: ReportColumn = {
  * A block of rows a measure, a row a name (query, variant, engine: whatever tells cells of one block size apart), a
  * column a block size. A measure that is the same whatever the query has one row an engine.
  */
-function sideBySide(cells: readonly Cell[], sizes: readonly number[], columns: readonly ReportColumn[]): ReportTable {
-  const naming = namingKeys(cells, columns);
+function sideBySide(
+  cells: readonly Cell[],
+  sizes: readonly number[],
+  columns: readonly ReportColumn[],
+  naming: readonly string[],
+): ReportTable {
   const rows: string[][] = [];
   for (const column of columns) {
     if (column.key === 'blockSize' || naming.includes(column.key)) continue;
