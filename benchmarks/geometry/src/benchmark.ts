@@ -258,9 +258,10 @@ function summary(sequential: readonly Measurement[]): string[] {
   if (sequential.length === 0) return [];
   const ratios = sequential.map(({ against }) => against.literalWindow.ratio);
   const apart = sequential.filter(({ against }) => against.literalWindow.differenceSeen).length;
-  const range = `${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)} times`;
+  const [least, most] = [Math.min(...ratios).toFixed(3), Math.max(...ratios).toFixed(3)];
+  const times = least === most ? `${least} times` : `${least} to ${most} times`;
   return [
-    `In the sequential loop of an index-only scan, the run-time geometry took ${range} the time of literal constants; a difference was seen at ${apart} of ${sequential.length} block sizes.`,
+    `In the sequential loop of an index-only scan, the run-time geometry took ${times} the time of the same loop with literal constants; a difference was seen at ${apart} of ${sequential.length} block sizes.`,
   ];
 }
 

@@ -15,7 +15,7 @@ import {
   uint32,
   type Xid,
 } from '@blockwright/base';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
 describe('flavoured numbers', () => {
   it('take plain numbers, and never each other', () => {
@@ -71,6 +71,20 @@ describe('relation paths', () => {
 });
 
 describe('the byte order of the host', () => {
+  afterEach(() => vi.unstubAllGlobals());
+  it('is looked at when the package is imported', async () => {
+    vi.resetModules();
+    vi.stubGlobal(
+      'Uint16Array',
+      class {
+        readonly buffer = new Uint8Array([0, 1]).buffer; // how a big-endian host lays down a 1
+      },
+    );
+    await expect(import('@blockwright/base')).rejects.toThrow('big-endian');
+    vi.unstubAllGlobals();
+    vi.resetModules();
+    await expect(import('@blockwright/base')).resolves.toBeDefined();
+  });
   it('is refused when the first byte of 1 is not 1', () => {
     expect(() => refuseBigEndianHost(0)).toThrow('big-endian');
     expect(() => refuseBigEndianHost(1)).not.toThrow();

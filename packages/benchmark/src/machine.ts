@@ -21,7 +21,7 @@ let described: MachineDescription | undefined;
 /** This machine. Looked up once a process. */
 export function describeMachine(): MachineDescription {
   described ??= Object.freeze({
-    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cpu: cpus()[0]?.model.trim() || 'unknown',
     cores: cpus().length,
     memoryBytes: totalmem(),
     os: `${type()} ${release()}`,
