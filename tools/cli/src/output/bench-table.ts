@@ -26,7 +26,11 @@ export function benchmarkTables(report: BenchmarkReport, columns: readonly Repor
     ];
   }
   const naming = namingKeys(cells, columns);
-  return [sideBySide(cells, sizes, columns, naming), sideBySide(cells, sizes, [QUARTILES], naming)];
+  const times = columns.find(({ key }) => key === 'nsPerUnit')?.title ?? 'the time';
+  return [
+    sideBySide(cells, sizes, columns, naming),
+    sideBySide(cells, sizes, [{ ...QUARTILES, title: `quartiles of ${times}` }], naming),
+  ];
 }
 
 /**
@@ -53,7 +57,7 @@ export function fitTable(table: ReportTable, width: number, colors: Colors): str
 /** Stands after the median. */
 const QUARTILES: ReportColumn = {
   key: 'q1Ns',
-  title: 'quartiles of the time',
+  title: 'quartiles',
   format: (_value, { q1Ns, q3Ns, units }) => `${significant(q1Ns / units)}–${significant(q3Ns / units)}`,
 };
 
