@@ -1,0 +1,117 @@
+// What all judgements need: a PostgreSQL with its own tools, files of ours put in place of its own, and answers compared.
+import { rmSync, writeFileSync } from 'node:fs';
+import { Database, initdb, type TableDef, table } from '@blockwright/engine';
+import { type PostgresServer, startPostgres } from '@blockwright/peers';
+import { TPCH_TABLES, type TpchColumn } from '@blockwright/tpch';
+import { type ColumnType, char, date, int4, int8, numeric, varchar } from '@blockwright/tuple';
+import { MemoryVfs } from '@blockwright/vfs/memory';
+
+/** The block size that the server from npm was compiled with. */
+export const SERVER_BLOCK_SIZE = 8192;
+
+/** A new server with data checksums and the extensions that look into pages. */
+export function startOracle(): Promise<PostgresServer> {
+  return startPostgres({ extensions: ['amcheck', 'pageinspect', 'pg_visibility', 'pg_freespacemap'] });
+}
+
+/** The files of a relation of ours: main fork, and the maps that there are. */
+export interface OwnFiles {
+  readonly main: Uint8Array;
+  readonly vm: Uint8Array | undefined;
+  readonly fsm: Uint8Array | undefined;
+}
+
+/** What a new database of ours leaves on the disk for a table that `fill` has filled. */
+export function ownFiles(definition: TableDef, fill: (database: Database) => void): OwnFiles {
+  const vfs = new MemoryVfs();
+  initdb('/data', { blockSize: SERVER_BLOCK_SIZE, vfs });
+  const database = Database.open('/data', { vfs });
+  let path: string;
+  try {
+    database.createTable(definition);
+    fill(database);
+    path = `/data/${database.tables().find(({ name }) => name === definition.name)?.path}`;
+  } finally {
+    database.close();
+  }
+  const fork = (suffix: string): Uint8Array | undefined =>
+    vfs.exists(path + suffix) ? vfs.readFile(path + suffix) : undefined;
+  return { main: vfs.readFile(path), vm: fork('_vm'), fsm: fork('_fsm') };
+}
+
+/** A table's columns as SQL declares them. */
+export function columnsSql(definition: TableDef): string[] {
+  return Object.entries(definition.columns).map(
+    ([column, type]) => `"${column}" ${type.sqlName}${type.isNullable ? '' : ' NOT NULL'}`,
+  );
+}
+
+/** `CREATE TABLE` with the columns of a table of ours, nothing of which the server changes by itself. */
+export function createSql(name: string, definition: TableDef): string {
+  return `CREATE TABLE ${name} (${columnsSql(definition).join(', ')}) WITH (autovacuum_enabled = off)`;
+}
+
+/** Puts files of ours in place of the server's own, its free space maps removed, with one stop and start for all. */
+export async function putInPlace(server: PostgresServer, files: Readonly<Record<string, OwnFiles>>): Promise<void> {
+  const paths: Record<string, string> = {};
+  for (const name of Object.keys(files)) paths[name] = await server.relationPath(name);
+  await server.query('CHECKPOINT');
+  await server.whileStopped(() => {
+    for (const [name, { main, vm }] of Object.entries(files)) {
+      const path = paths[name];
+      for (const suffix of ['', '_vm', '_fsm']) rmSync(path + suffix, { force: true });
+      writeFileSync(path, main);
+      server.adopt(path);
+      if (vm === undefined) continue;
+      writeFileSync(`${path}_vm`, vm);
+      server.adopt(`${path}_vm`);
+    }
+  });
+}
+
+/** The md5 of a table's rows as the server prints them. */
+export async function md5OfRows(server: PostgresServer, name: string, order: string): Promise<string> {
+  const [row] = await server.query(`SELECT md5(string_agg(t::text, E'\\n' ORDER BY ${order})) AS md5 FROM ${name} t`);
+  return String(row.md5);
+}
+
+/** What the server's checkers find wrong with a table: nothing, if all is well. */
+export async function judgement(server: PostgresServer, name: string): Promise<string[]> {
+  const heap = await server.query('SELECT * FROM verify_heapam($1, check_toast => true)', [name]);
+  const visible = await server.query('SELECT t_ctid FROM pg_check_visible($1)', [name]);
+  const frozen = await server.query('SELECT t_ctid FROM pg_check_frozen($1)', [name]);
+  return [
+    ...heap.map(({ blkno, offnum, msg }) => `verify_heapam (${String(blkno)},${String(offnum)}): ${String(msg)}`),
+    ...visible.map((row) => `pg_check_visible ${String(row.t_ctid)}`),
+    ...frozen.map((row) => `pg_check_frozen ${String(row.t_ctid)}`),
+  ];
+}
+
+/** Pages of a table, by the length of its file. */
+export async function pageCount(server: PostgresServer, name: string): Promise<number> {
+  const [row] = await server.query('SELECT pg_relation_size($1::regclass)::int4 AS bytes', [name]);
+  return Number(row.bytes) / SERVER_BLOCK_SIZE;
+}
+
+function columnType(column: TpchColumn): ColumnType {
+  switch (column.type) {
+    case 'int4':
+      return int4() as ColumnType;
+    case 'int8':
+      return int8() as ColumnType;
+    case 'date':
+      return date() as ColumnType;
+    case 'numeric':
+      return numeric(column.precision, column.scale) as ColumnType;
+    case 'char':
+      return char(column.length) as ColumnType;
+    case 'varchar':
+      return varchar(column.length) as ColumnType;
+  }
+}
+
+/** TPC-H's lineitem as a table of ours. */
+export const LINEITEM: TableDef = table(
+  'lineitem',
+  Object.fromEntries(TPCH_TABLES.lineitem.map((column) => [column.name, columnType(column)])),
+);
