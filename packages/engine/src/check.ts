@@ -1,28 +1,18 @@
-// Checks whole data directories, ours and PostgreSQL's, and lone relation files: finds what there is to check, what is
-// known about each file, and hands it to the checker.
+// Checks whole data directories, ours and PostgreSQL's, and lone relation files: finds what there is to check, hands it
+// to the checker with what is known about it, and adds up what was verified.
 import { resolve } from 'node:path';
-import { checkRelation, type FileSummary, type RelationCheckOptions, type XidRange } from '@blockwright/amcheck';
-import {
-  checkOptions,
-  type Finding,
-  type FindingSink,
-  ForkNumber,
-  isStorageError,
-  parseLsn,
-  type Steps,
-  StorageError,
-} from '@blockwright/base';
-import { PostgresDirectory } from '@blockwright/catalog';
-import { directoryKind, readControlFile, readPgControlFile } from '@blockwright/control';
+import { checkRelation, type FileSummary, type RelationCheckOptions } from '@blockwright/amcheck';
+import { checkOptions, type FindingSink, isStorageError, type Steps, StorageError } from '@blockwright/base';
+import { directoryKind } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { parseRelationFileName } from '@blockwright/smgr';
-import type { TupleDescriptor } from '@blockwright/tuple';
-import { baseName, NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
-import { Database } from './database.ts';
+import { NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
+import { type CheckPremises, directoryPremises } from './check-premises.ts';
 import { detectPages } from './detect.ts';
+import { relationsBelow } from './relations-below.ts';
 
 export interface CheckOptions {
-  /** For relation files whose pages do not say it. */
+  /** For relation files whose pages do not say it; elsewhere it must be the size that the control file says. */
   readonly blockSize?: BlockSize | `${number}kB` | (string & {}) | number;
   readonly vfs?: Vfs;
 }
@@ -30,34 +20,25 @@ export interface CheckOptions {
 /** What was verified below one path. */
 export interface CheckReport {
   readonly path: string;
-  /** `blockwright` or `postgresql` directory, or a `relation` file. */
+  /** `blockwright` or `postgresql` directory, or a `relation` file by itself. */
   readonly kind: 'blockwright' | 'postgresql' | 'relation';
   readonly blockSize: BlockSize;
   readonly dataChecksums: boolean;
   readonly files: readonly FileSummary[];
+  /** Findings of severity `error`, those about no file in particular included. */
   readonly errors: number;
   readonly warnings: number;
-}
-
-/** What is known of a directory before its files are looked at. */
-interface Premises {
-  readonly kind: CheckReport['kind'];
-  readonly geometry: BlockGeometry;
-  readonly segmentBlocks: number;
-  readonly checksums: boolean;
-  readonly xids: XidRange | undefined;
-  readonly endOfWal: { high: number; low: number } | undefined;
-  /** Columns by the path of a relation's first file, where the catalogs could be read. */
-  readonly descriptors: ReadonlyMap<string, TupleDescriptor>;
 }
 
 const KNOWN_OPTIONS = ['blockSize', 'vfs'];
 
 /**
- * Checks a data directory (of a stopped server) or one relation file with its forks and segments. Findings go to `sink`
- * as they are made; not one byte is written.
- * @throws StorageError 58P01 when there is nothing at `path`, 55000 when it is no directory or file that can be checked,
- *   XX001 when the control file is damaged: without it the block size would be a guess.
+ * Checks a data directory, or one relation with its forks and segments, named by any of its files. Findings go to
+ * `sink` as they are made; a file that cannot be read is a finding, and the others are checked all the same. Not one
+ * byte is written.
+ * @throws StorageError 58P01 when there is nothing at `path`, 55000 when it is nothing that can be checked or its block
+ *   size cannot be told or is not the one asked for, XX001 when the control file of a directory is damaged: without it
+ *   the block size would be a guess.
  */
 export function* checkPath(path: string, sink: FindingSink, options: CheckOptions = {}): Steps<CheckReport> {
   checkOptions('checkPath', options, KNOWN_OPTIONS);
@@ -65,53 +46,75 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   const stat = vfs.stat(path);
   if (stat === undefined) throw new StorageError('58P01', `"${path}" does not exist`);
   const full = resolve(path);
-  if (!stat.isDirectory) return yield* checkFile(vfs, full, sink, options);
-  const kind = directoryKind(vfs, full);
+  const counts = { errors: 0, warnings: 0 };
+  const counted: FindingSink = (finding) => {
+    if (finding.severity === 'error') counts.errors++;
+    else if (finding.severity === 'warning') counts.warnings++;
+    sink(finding);
+  };
+  const subject = stat.isDirectory ? directorySubject(vfs, full, counted) : fileSubject(vfs, full, options, counted);
+  const { premises } = subject;
+  refuseOtherSize(path, options, premises.geometry.size);
+  const files: FileSummary[] = [];
+  for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, counted)));
+  const { kind, geometry, checksums } = premises;
+  return { path, kind, blockSize: geometry.size, dataChecksums: checksums, files, ...counts };
+}
+
+/** What is to be checked. */
+interface Subject {
+  readonly premises: CheckPremises;
+  /** Paths are shown below it. */
+  readonly directory: string;
+  /** Paths of the relations' main files. */
+  readonly relations: readonly string[];
+}
+
+function directorySubject(vfs: Vfs, directory: string, sink: FindingSink): Subject {
+  const kind = directoryKind(vfs, directory);
   if (kind !== 'blockwright' && kind !== 'postgresql') {
-    throw new StorageError('55000', `"${path}" is not a data directory`, {
+    throw new StorageError('55000', `"${directory}" is not a data directory`, {
       hint: 'Name a data directory, ours or PostgreSQL’s, or single relation files.',
     });
   }
-  const premises = kind === 'blockwright' ? ourPremises(vfs, full, sink) : postgresPremises(vfs, full, sink);
-  const files: FileSummary[] = [];
-  for (const relation of relationFiles(vfs, full)) {
-    files.push(...(yield* checkOne(vfs, full, relation, premises, sink)));
-  }
-  return report(path, premises, files);
+  const premises = directoryPremises(vfs, directory, kind, sink);
+  return { premises, directory, relations: relationsBelow(vfs, directory, premises.tablespaceDirectory, sink) };
 }
 
-function* checkFile(vfs: Vfs, path: string, sink: FindingSink, options: CheckOptions): Steps<CheckReport> {
-  const name = parseRelationFileName(path);
-  const relation = name?.relation ?? path;
-  const directory = enclosingDirectory(vfs, path);
-  if (directory !== undefined) {
-    const premises =
-      directory.kind === 'blockwright'
-        ? ourPremises(vfs, directory.path, sink)
-        : postgresPremises(vfs, directory.path, sink);
-    refuseOtherSize(path, options, premises.geometry.size);
-    return report(path, premises, yield* checkOne(vfs, directory.path, relation, premises, sink));
+/** A lone file: what its data directory says of it, where it lies in one whose control file can be read. */
+function fileSubject(vfs: Vfs, path: string, options: CheckOptions, sink: FindingSink): Subject {
+  const relations = [parseRelationFileName(path)?.relation ?? path];
+  const enclosing = enclosingDirectory(vfs, path);
+  if (enclosing !== undefined) {
+    const { directory, kind } = enclosing;
+    try {
+      return { premises: directoryPremises(vfs, directory, kind, sink), directory, relations };
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      const message = `the control file cannot be read, so the pages themselves are asked: ${error.message}`;
+      sink({ code: 'control.unreadable', severity: 'warning', message });
+    }
   }
   const detected = detectPages(vfs, path);
-  const given = options.blockSize === undefined ? undefined : parseBlockSize(options.blockSize);
   if (detected.blockSize !== undefined) refuseOtherSize(path, options, detected.blockSize);
-  const blockSize = given ?? detected.blockSize;
+  const blockSize = options.blockSize === undefined ? detected.blockSize : parseBlockSize(options.blockSize);
   if (blockSize === undefined) {
     throw new StorageError('55000', `"${path}": the block size cannot be told from its pages`, {
       hint: 'Give it with --block-size.',
     });
   }
   const geometry = BlockGeometry.of(blockSize);
-  const premises: Premises = {
+  const premises: CheckPremises = {
     kind: 'relation',
     geometry,
     segmentBlocks: geometry.constants.RELSEG_SIZE,
     checksums: detected.hasChecksums,
     xids: undefined,
     endOfWal: undefined,
-    descriptors: new Map(),
+    tables: new Map(),
+    tablespaceDirectory: undefined,
   };
-  return report(path, premises, yield* checkOne(vfs, parentPath(path), relation, premises, sink));
+  return { premises, directory: parentPath(path), relations };
 }
 
 function refuseOtherSize(path: string, options: CheckOptions, actual: BlockSize): void {
@@ -122,24 +125,24 @@ function refuseOtherSize(path: string, options: CheckOptions, actual: BlockSize)
 }
 
 /** The data directory that a relation file lies in: two levels up (global/N) or three (base/M/N). */
-function enclosingDirectory(vfs: Vfs, path: string): { path: string; kind: 'blockwright' | 'postgresql' } | undefined {
+function enclosingDirectory(
+  vfs: Vfs,
+  path: string,
+): { directory: string; kind: 'blockwright' | 'postgresql' } | undefined {
   let directory = parentPath(path);
   for (let level = 0; level < 2; level++) {
     directory = parentPath(directory);
-    const kind = vfs.stat(directory) === undefined ? 'missing' : directoryKind(vfs, directory);
-    if (kind === 'blockwright' || kind === 'postgresql') return { path: directory, kind };
+    const hasControl = vfs.exists(`${directory}/global/control`) || vfs.exists(`${directory}/global/pg_control`);
+    const kind = hasControl ? directoryKind(vfs, directory) : 'other';
+    if (kind === 'blockwright' || kind === 'postgresql') return { directory, kind };
   }
   return undefined;
 }
 
-function* checkOne(
-  vfs: Vfs,
-  directory: string,
-  relation: string,
-  premises: Premises,
-  sink: FindingSink,
-): Steps<FileSummary[]> {
+function* checkOne(vfs: Vfs, subject: Subject, relation: string, sink: FindingSink): Steps<FileSummary[]> {
+  const { premises, directory } = subject;
   const shown = (path: string): string => (path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path);
+  const table = premises.tables.get(shown(relation));
   const options: RelationCheckOptions = {
     vfs,
     geometry: premises.geometry,
@@ -147,111 +150,17 @@ function* checkOne(
     shown,
     segmentBlocks: premises.segmentBlocks,
     checksums: premises.checksums,
-    descriptor: premises.descriptors.get(shown(relation)),
-    xids: premises.xids,
+    descriptor: table?.descriptor,
+    utf8: table?.isUtf8,
+    xids: table?.xids ?? premises.xids,
     endOfWal: premises.endOfWal,
   };
-  return yield* checkRelation(options, sink);
-}
-
-/** Paths of the relations below a data directory: those that have any file of a relation's name. */
-function relationFiles(vfs: Vfs, directory: string): string[] {
-  const found = new Set<string>();
-  const visit = (path: string): void => {
-    for (const name of vfs.readdir(path)) {
-      const full = `${path}/${name}`;
-      if (vfs.stat(full)?.isFile !== true) continue;
-      const relation = parseRelationFileName(full);
-      if (relation !== undefined && relation.fork !== undefined) found.add(relation.relation);
-    }
-  };
-  visit(`${directory}/global`);
-  for (const database of vfs.stat(`${directory}/base`)?.isDirectory === true ? vfs.readdir(`${directory}/base`) : []) {
-    const path = `${directory}/base/${database}`;
-    if (/^\d+$/.test(database) && vfs.stat(path)?.isDirectory === true) visit(path);
-  }
-  const number = (path: string): number => Number(baseName(path));
-  return [...found].sort((a, b) => {
-    const [inA, inB] = [parentPath(a), parentPath(b)];
-    return inA === inB ? number(a) - number(b) : inA < inB ? -1 : 1;
-  });
-}
-
-function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): Premises {
-  const control = readControlFile(vfs, directory);
-  const geometry = BlockGeometry.of(control.blockSize);
-  const descriptors = readDescriptors(sink, () => {
-    using database = Database.open(directory, { readOnly: true, vfs });
-    return new Map(database.tables().map(({ name, path }) => [path, database.table(name).descriptor]));
-  });
-  return {
-    kind: 'blockwright',
-    geometry,
-    segmentBlocks: control.segmentBlocks,
-    checksums: control.dataChecksums,
-    xids: { next: control.nextXid + 1, nextEpoch: control.nextXidEpoch, oldest: control.oldestXid },
-    endOfWal: { high: control.checkpoint.recordHigh, low: control.checkpoint.recordLow },
-    descriptors,
-  };
-}
-
-function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): Premises {
-  const control = readPgControlFile(vfs, directory);
-  const descriptors = readDescriptors(sink, () => postgresDescriptors(vfs, directory));
-  const { nextXid, nextXidEpoch, oldestXid, location } = control.checkpoint;
-  const isShutDown = control.state.startsWith('shut down');
-  return {
-    kind: 'postgresql',
-    geometry: BlockGeometry.of(control.blockSize),
-    segmentBlocks: control.segmentBlocks,
-    checksums: control.dataChecksumVersion !== 0,
-    xids: isShutDown ? { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid } : undefined,
-    endOfWal: isShutDown ? parseLsn(location) : undefined,
-    descriptors,
-  };
-}
-
-/** Every database's tables; those without columns of a type that is not known are decoded. */
-function postgresDescriptors(vfs: Vfs, directory: string): Map<string, TupleDescriptor> {
-  const descriptors = new Map<string, TupleDescriptor>();
-  for (const database of PostgresDirectory.databases(directory, { vfs })) {
-    using postgres = PostgresDirectory.open(directory, { database, vfs });
-    for (const relation of postgres.relations()) {
-      if (!'rm'.includes(relation.kind)) continue;
-      const { storage } = postgres.relation(relation);
-      if (storage.fork(ForkNumber.main).exists())
-        descriptors.set(storage.name, postgres.table(`${relation.schema}.${relation.name}`).descriptor);
-    }
-  }
-  return descriptors;
-}
-
-/** Without catalogs the files are checked all the same, tuples less deeply; that is said. */
-function readDescriptors(sink: FindingSink, read: () => Map<string, TupleDescriptor>): Map<string, TupleDescriptor> {
   try {
-    return read();
+    return yield* checkRelation(options, sink);
   } catch (error) {
     if (!isStorageError(error)) throw error;
-    const message = `the catalogs cannot be read, so that attributes are not checked: ${error.message}`;
-    const finding: Finding = {
-      code: 'catalog.unreadable',
-      severity: error.code === 'F0001' || error.code === '55006' ? 'warning' : 'error',
-      message,
-    };
-    sink(finding);
-    return new Map();
+    const message = `it could not be checked: ${error.message}`;
+    sink({ code: 'file.unreadable', severity: 'error', message, file: shown(relation) });
+    return [];
   }
-}
-
-function report(path: string, premises: Premises, files: readonly FileSummary[]): CheckReport {
-  const sum = (pick: (file: FileSummary) => number): number => files.reduce((total, file) => total + pick(file), 0);
-  return {
-    path,
-    kind: premises.kind,
-    blockSize: premises.geometry.size,
-    dataChecksums: premises.checksums,
-    files,
-    errors: sum((file) => file.errors),
-    warnings: sum((file) => file.warnings),
-  };
 }

@@ -1,0 +1,155 @@
+// What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
+// use; from the catalogs, which file holds which table's columns.
+import type { XidRange } from '@blockwright/amcheck';
+import { type FindingSink, ForkNumber, isStorageError, parseLsn, type Severity } from '@blockwright/base';
+import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
+import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
+import { BlockGeometry } from '@blockwright/geometry';
+import { bytea, int4, oid, TupleDescriptor } from '@blockwright/tuple';
+import type { Vfs } from '@blockwright/vfs';
+import type { CheckReport } from './check.ts';
+import { Database } from './database.ts';
+
+export interface CheckPremises {
+  readonly kind: CheckReport['kind'];
+  readonly geometry: BlockGeometry;
+  readonly segmentBlocks: number;
+  readonly checksums: boolean;
+  /** undefined when what the control file says may have been overtaken. */
+  readonly xids: XidRange | undefined;
+  readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
+  /** By the path of a relation's main file below the directory, where the catalogs could be read. */
+  readonly tables: ReadonlyMap<string, CheckedTable>;
+  /** Name of the directory in a tablespace that belongs to this cluster. */
+  readonly tablespaceDirectory: string | undefined;
+}
+
+/** What the catalogs say of one table. */
+export interface CheckedTable {
+  readonly descriptor: TupleDescriptor;
+  readonly isUtf8: boolean;
+  readonly xids: XidRange | undefined;
+}
+
+/** @throws StorageError when the control file is missing or damaged. */
+export function directoryPremises(
+  vfs: Vfs,
+  directory: string,
+  kind: 'blockwright' | 'postgresql',
+  sink: FindingSink,
+): CheckPremises {
+  return kind === 'blockwright' ? ourPremises(vfs, directory, sink) : postgresPremises(vfs, directory, sink);
+}
+
+function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremises {
+  const control = readControlFile(vfs, directory);
+  const { checkpoint, nextXid, nextXidEpoch, oldestXid } = control;
+  const isShutDown = control.state === 'shut down';
+  // Until there are transactions, rows carry the id that the first of them will get.
+  const xids = isShutDown ? { next: nextXid + 1, nextEpoch: nextXidEpoch, oldest: oldestXid } : undefined;
+  const tables = new Map<string, CheckedTable>();
+  orUnreadable(sink, () => {
+    using database = Database.open(directory, { readOnly: true, vfs });
+    for (const { name, path } of database.tables())
+      tables.set(path, { descriptor: database.table(name).descriptor, isUtf8: true, xids });
+  });
+  return {
+    kind: 'blockwright',
+    geometry: BlockGeometry.of(control.blockSize),
+    segmentBlocks: control.segmentBlocks,
+    checksums: control.dataChecksums,
+    xids,
+    endOfWal: isShutDown ? { high: checkpoint.recordHigh, low: checkpoint.recordLow } : undefined,
+    tables,
+    tablespaceDirectory: undefined,
+  };
+}
+
+function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremises {
+  const control = readPgControlFile(vfs, directory);
+  const { location, nextXid, nextXidEpoch, oldestXid, nextMultiXact, oldestMultiXact } = control.checkpoint;
+  // A standby that was shut down, or a server that crashed, has pages that are newer than its last checkpoint.
+  const isShutDown = control.state === 'shut down';
+  const multixacts = { next: nextMultiXact, oldest: oldestMultiXact };
+  const xids = isShutDown ? { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid, multixacts } : undefined;
+  return {
+    kind: 'postgresql',
+    geometry: BlockGeometry.of(control.blockSize),
+    segmentBlocks: control.segmentBlocks,
+    checksums: control.dataChecksumVersion !== 0,
+    xids,
+    endOfWal: isShutDown ? parseLsn(location) : undefined,
+    tables: isShutDown ? postgresTables(vfs, directory, xids, sink) : new Map(),
+    tablespaceDirectory: `PG_${readPgVersion(vfs, directory)}_${control.catalogVersion}`,
+  };
+}
+
+/** The tables of every database. One whose catalogs cannot be read costs the others nothing. */
+function postgresTables(
+  vfs: Vfs,
+  directory: string,
+  xids: XidRange | undefined,
+  sink: FindingSink,
+): Map<string, CheckedTable> {
+  const tables = new Map<string, CheckedTable>();
+  const databases = orUnreadable(sink, () => PostgresDirectory.databases(directory, { vfs })) ?? [];
+  for (const database of databases) {
+    orUnreadable(sink, () => {
+      using postgres = PostgresDirectory.open(directory, { database, vfs });
+      for (const relation of postgres.relations()) {
+        if (!'rmt'.includes(relation.kind)) continue;
+        // Rows of pg_attribute without hint bits are not read, which is no damage.
+        orUnreadable(
+          sink,
+          () => {
+            const { storage } = postgres.relation(relation);
+            if (!storage.fork(ForkNumber.main).exists()) return;
+            const descriptor =
+              relation.kind === 't'
+                ? TOAST_DESCRIPTOR
+                : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
+            const isShared = relation.locator.database === 0;
+            tables.set(storage.name, {
+              descriptor,
+              isUtf8: postgres.isUtf8 && !isShared,
+              xids: xidsOf(relation, xids),
+            });
+          },
+          'warning',
+        );
+      }
+    });
+  }
+  return tables;
+}
+
+function xidsOf(relation: PostgresRelation, xids: XidRange | undefined): XidRange | undefined {
+  if (xids?.multixacts === undefined) return xids;
+  const multixacts = { ...xids.multixacts, oldestInRelation: relation.minMultiXact };
+  return { ...xids, oldestInRelation: relation.frozenXid, multixacts };
+}
+
+/** Columns of every TOAST table. PostgreSQL: `create_toast_table`, toasting.c. */
+const TOAST_DESCRIPTOR = TupleDescriptor.of([
+  { name: 'chunk_id', type: oid() },
+  { name: 'chunk_seq', type: int4() },
+  { name: 'chunk_data', type: bytea() },
+]);
+
+/** A server that runs, as against damage. */
+const IN_USE = ['F0001', '55006', '55000'];
+
+/** Without catalogs the files are checked all the same, tuples less deeply; that is said. */
+function orUnreadable<Result>(sink: FindingSink, read: () => Result, severity: Severity = 'error'): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!isStorageError(error)) throw error;
+    sink({
+      code: 'catalog.unreadable',
+      severity: IN_USE.includes(error.code) ? 'warning' : severity,
+      message: `the catalogs cannot be read, so that attributes are not checked: ${error.message}`,
+    });
+    return undefined;
+  }
+}
