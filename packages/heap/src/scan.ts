@@ -133,10 +133,12 @@ export class HeapScan implements Disposable {
       const count = collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples);
       const at = batch.length;
       this.decoder.decode(m, tuples.positions, tuples.lengths, count, batch.vectors, at);
-      batch.blocks.fill(block, at, at + count);
-      const offsets = tuples.offsets;
-      const out = batch.offsets;
-      for (let i = 0; i < count; i++) out[at + i] = offsets[i];
+      const { blocks, offsets } = batch;
+      const found = tuples.offsets;
+      for (let i = 0; i < count; i++) {
+        blocks[at + i] = block;
+        offsets[at + i] = found[i];
+      }
       batch.length = at + count;
     } catch (error) {
       throw this.located(error, block);
