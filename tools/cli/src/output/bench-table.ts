@@ -87,7 +87,10 @@ function sideBySide(
       continue;
     }
     rows.push([column.title, ...sizes.map(() => '')]);
-    for (const [name, chosen] of names) rows.push([`  ${name}`, ...line(chosen)]);
+    for (const [name, chosen] of names) {
+      const texts = line(chosen);
+      if (texts.some((text) => text !== '')) rows.push([`  ${name}`, ...texts]);
+    }
   }
   return {
     columns: [{ title: '' }, ...sizes.map((size) => ({ title: `${size >>> 10} kB`, align: 'right' as const }))],
