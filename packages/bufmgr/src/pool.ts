@@ -39,6 +39,8 @@ export class BufferPool implements Disposable {
   private readonly table: BufferTable;
   private readonly forks = new Map<number, BufferedFork>();
   private readonly poison: PagePoison | undefined;
+  /** Whether what is lent is overwritten once it is given back: whoever lends parts of pages on does so too. */
+  readonly debugPoison: boolean;
   private readonly writer: WriteBack;
   private readonly reader: ReadIn;
   /** The most blocks of one read. */
@@ -59,6 +61,7 @@ export class BufferPool implements Disposable {
     this.frames = new BufferFrames(geometry, buffers, chunkBytes);
     this.words = this.frames.words;
     this.table = new BufferTable(this.words, buffers);
+    this.debugPoison = options.debugPoison ?? false;
     this.poison = options.debugPoison === true ? new PagePoison(this.frames) : undefined;
     this.runBlocks = RUN_BYTES >>> geometry.shift;
     const parts: PoolParts = {

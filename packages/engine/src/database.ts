@@ -47,6 +47,8 @@ export interface OpenOptions {
   readonly sharedBuffers?: number | string;
   /** Told of what is wrong and was passed over, such as a damaged map page. */
   readonly onWarning?: (message: string) => void;
+  /** For tests: what is lent (pages, batches) reads as nonsense once it was given back. Slow. */
+  readonly debugPoison?: boolean;
   /** The file system; node:fs by default. */
   readonly vfs?: Vfs;
 }
@@ -80,7 +82,7 @@ export interface LoadOptions {
   readonly freeze?: boolean;
 }
 
-const KNOWN_OPTIONS = ['readOnly', 'sharedBuffers', 'onWarning', 'vfs'];
+const KNOWN_OPTIONS = ['readOnly', 'sharedBuffers', 'onWarning', 'debugPoison', 'vfs'];
 const DEFAULT_SHARED_BUFFERS = '128MB';
 /** PostgreSQL: the least that `shared_buffers` can be. */
 const LEAST_BUFFERS = 16;
@@ -93,6 +95,7 @@ interface DatabaseParts {
   readonly control: ControlFile;
   readonly buffers: number;
   readonly onWarning: ((message: string) => void) | undefined;
+  readonly debugPoison: boolean;
 }
 
 /** An open data directory. One process has it at a time. */
@@ -127,6 +130,7 @@ export class Database implements Disposable {
       verifyChecksums: control.dataChecksums,
       writeChecksums: control.dataChecksums,
       onWarning,
+      debugPoison: parts.debugPoison,
     });
     this.catalog = Catalog.read((relfilenode, name) => this.relation(relfilenode, name));
   }
@@ -138,7 +142,13 @@ export class Database implements Disposable {
    */
   static open(directory: string, options: OpenOptions = {}): Database {
     checkOptions('Database.open', options, KNOWN_OPTIONS);
-    const { readOnly = false, sharedBuffers = DEFAULT_SHARED_BUFFERS, vfs = new NodeVfs(), onWarning } = options;
+    const {
+      readOnly = false,
+      sharedBuffers = DEFAULT_SHARED_BUFFERS,
+      vfs = new NodeVfs(),
+      onWarning,
+      debugPoison = false,
+    } = options;
     const path = resolve(directory);
     checkDataDirectory(vfs, path);
     const sharedBytes = parseMemorySize('sharedBuffers', sharedBuffers);
@@ -156,6 +166,7 @@ export class Database implements Disposable {
         control,
         buffers: Math.floor(buffers),
         onWarning,
+        debugPoison,
       });
       if (!readOnly) database.writeControl({ state: 'in production' });
       return database;

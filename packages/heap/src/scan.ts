@@ -13,6 +13,7 @@ import {
 } from '@blockwright/tuple';
 import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
 import { inTuple } from './errors.ts';
+import { poisonBatch } from './poison.ts';
 
 /** Rows after which a batch is lent; it holds up to one page's more. */
 const BATCH_ROWS = 1024;
@@ -105,6 +106,7 @@ export class HeapScan implements Disposable {
   next(): HeapBatch | undefined {
     if (this.closed) return undefined;
     const batch = this.batch;
+    if (this.relation.pool.debugPoison) poisonBatch(batch);
     batch.length = 0;
     while (batch.length < this.fullAt && this.nextBlock < this.end) {
       this.readPage(this.nextBlock, batch);
@@ -155,6 +157,7 @@ export class HeapScan implements Disposable {
 
   /** Ends the scan; again is fine. */
   close(): void {
+    if (this.relation.pool.debugPoison) poisonBatch(this.batch);
     this.closed = true;
   }
 

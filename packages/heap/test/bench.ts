@@ -15,14 +15,14 @@ export interface Bench {
 }
 
 /** An empty heap called `t`. */
-export function makeBench(size: BlockSize, buffers = 64): Bench {
+export function makeBench(size: BlockSize, buffers = 64, debugPoison = false): Bench {
   const geometry = BlockGeometry.of(size);
   const vfs = new MemoryVfs();
   vfs.mkdir('/data');
   vfs.mkdir('/data/base');
   vfs.mkdir('/data/base/5');
   const storage = new StorageManager({ vfs, directory: '/data', geometry });
-  const pool = new BufferPool({ geometry, buffers });
+  const pool = new BufferPool({ geometry, buffers, debugPoison });
   const stored = storage.open({ tablespace: 1663, database: 5, relfilenode: 16384 });
   const relation = new Relation({ pool, storage: stored, name: 't' });
   relation.main.create();

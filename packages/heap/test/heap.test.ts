@@ -158,6 +158,22 @@ describe.each(BLOCK_SIZES)('a heap of %i-byte blocks', (size) => {
     bench.close();
   });
 
+  it('overwrites a batch that was given back, when asked to', () => {
+    const bench = makeBench(size, 64, true);
+    const loader = new BulkLoader(bench.relation, frozenEncoder(DESCRIPTOR, bench.relation.geometry), bench.map);
+    for (let i = 0; i < 10; i++) loader.appendRow([7n, i, '1.00', 'A', 'note', 'body', null]);
+    loader.finish();
+    const scan = new HeapScan(bench.relation, DESCRIPTOR, { columns: [1, 5] });
+    const batch = scan.next();
+    const [numbers, texts] = batch?.vectors ?? [];
+    expect(vectorValue(DESCRIPTOR.columns[1].type, numbers, 3)).toBe(3);
+    expect(vectorValue(DESCRIPTOR.columns[5].type, texts, 3)).toBe('body');
+    expect(scan.next()).toBeUndefined();
+    expect(vectorValue(DESCRIPTOR.columns[1].type, numbers, 3)).toBe(0x5a5a5a5a);
+    expect(vectorValue(DESCRIPTOR.columns[5].type, texts, 3)).toBe('ZZZZ');
+    bench.close();
+  });
+
   it('refuses a bulk load into a table that has rows', () => {
     const bench = makeBench(size);
     new HeapInserter(bench.relation, frozenEncoder(DESCRIPTOR, bench.relation.geometry), bench.map).insert([
