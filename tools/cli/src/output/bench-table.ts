@@ -17,6 +17,7 @@ export interface ReportTable {
 export function benchmarkTables(report: BenchmarkReport, columns: readonly ReportColumn[]): ReportTable[] {
   const cells = report.results;
   const sizes = [...new Set(cells.map((cell) => cell.blockSize))].filter((size) => size !== null);
+  if (cells.length === 1) return [oneCell(cells[0] as Cell, columns)];
   if (sizes.length < 2) {
     return [
       cellByCell(
@@ -98,10 +99,19 @@ function sideBySide(
   };
 }
 
+/** One cell's figures below each other. */
+function oneCell(cell: Cell, columns: readonly ReportColumn[]): ReportTable {
+  const all = columns.flatMap((column) => (column.key === 'nsPerUnit' ? [column, QUARTILES] : [column]));
+  const rows = all.map((column) => [column.title, text(column, cell)]).filter(([, value]) => value !== '');
+  return { columns: [{ title: '' }, { title: 'measured' }], rows };
+}
+
 function cellByCell(cells: readonly Cell[], columns: readonly ReportColumn[]): ReportTable {
   const texts = columns.map((column) => cells.map((cell) => text(column, cell)));
-  const isSame = texts.map((values) => cells.length > 1 && new Set(values).size === 1);
-  const same = columns.map((column, i) => `${column.title} ${texts[i]?.[0]}`).filter((_, i) => isSame[i]);
+  const isSame = texts.map((values) => new Set(values).size === 1);
+  const same = columns
+    .map((column, i) => `${column.title} ${texts[i]?.[0]}`)
+    .filter((_, i) => isSame[i] && texts[i]?.[0] !== '');
   const shown = columns.map((_, i) => i).filter((i) => !isSame[i]);
   return {
     ...(same.length === 0 ? {} : { heading: same.join(', ') }),
