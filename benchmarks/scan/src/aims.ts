@@ -1,8 +1,7 @@
 // The aims that the scan stands under: ratios to PostgreSQL in the same run at 8 kB, and the spread of Q1 over block
 // sizes.
 import { type Aim, aimAtLeast, aimAtMost, compareRounds } from '@blockwright/benchmark';
-import type { Sampled } from './benchmark.ts';
-import type { Query } from './subject.ts';
+import { POSTGRES_BLOCK_SIZE, type Query, type Sampled } from './subject.ts';
 
 /** Times as fast as PostgreSQL: what is aimed at, and further. */
 const AIMS: Readonly<Record<Query, readonly [aim: number, stretch: number | undefined]>> = {
@@ -11,7 +10,6 @@ const AIMS: Readonly<Record<Query, readonly [aim: number, stretch: number | unde
   q6: [4, 6],
   q1: [15, 20],
 };
-const POSTGRES_BLOCK_SIZE = 8192;
 /** Below this, what PostgreSQL does once a query weighs too much. */
 const LEAST_SCALE = 0.1;
 const MOST_Q1_SPREAD = 1.5;

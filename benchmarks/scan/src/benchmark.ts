@@ -18,9 +18,17 @@ import { rowCounts, TextPool } from '@blockwright/tpch';
 import { scanAims } from './aims.ts';
 import { type Answers, computedAnswers, publishedAnswers, q1Difference, q6Difference } from './answers.ts';
 import { fileSubject, type LoadOptions, loadSubject, type OurSubject, openSubject, ROW_BYTES } from './our-subject.ts';
-import { PEERS, type Peer, POSTGRES_BLOCK_SIZE, startPeer } from './peer-subject.ts';
+import { PEERS, type Peer, startPeer } from './peer-subject.ts';
 import type { Q1Group } from './queries.ts';
-import { type Q6Answer, QUERIES, QUERY_TITLES, type Query, type Subject } from './subject.ts';
+import {
+  POSTGRES_BLOCK_SIZE,
+  type Q6Answer,
+  QUERIES,
+  QUERY_TITLES,
+  type Query,
+  type Sampled,
+  type Subject,
+} from './subject.ts';
 import { summarySentences } from './summary.ts';
 
 const OPTIONS = {
@@ -51,14 +59,6 @@ const OPTIONS = {
 } as const;
 
 type Options = Parameters<Parameters<typeof defineBenchmark<typeof OPTIONS>>[0]['run']>[0];
-
-/** A cell that was measured, with its samples. */
-export interface Sampled {
-  readonly cell: Cell;
-  readonly query: Query;
-  readonly subject: Subject;
-  readonly samplesNs: readonly number[];
-}
 
 export const scanBenchmark: Benchmark = defineBenchmark({
   name: 'scan',

@@ -7,9 +7,6 @@ import type { Query, Subject } from './subject.ts';
 export const PEERS = ['postgres', 'sqlite'] as const;
 export type Peer = (typeof PEERS)[number];
 
-/** The block size that a PostgreSQL from a package was compiled with. */
-export const POSTGRES_BLOCK_SIZE = 8192;
-
 /** Starts a peer with lineitem in its memory. `pageSize` is SQLite's; PostgreSQL has its own. */
 export async function startPeer(
   peer: Peer,

@@ -1,4 +1,5 @@
 // What the queries run on: ours at a block size, or a peer. Each answers the same questions, and says how large it is.
+import type { Cell } from '@blockwright/benchmark';
 import type { Q1Group } from './queries.ts';
 
 /** What can be asked for with `--queries`. */
@@ -44,3 +45,14 @@ export interface Subject {
   readonly about: string | undefined;
   close(): void | Promise<void>;
 }
+
+/** A cell that was measured, with its samples. */
+export interface Sampled {
+  readonly cell: Cell;
+  readonly query: Query;
+  readonly subject: Subject;
+  readonly samplesNs: readonly number[];
+}
+
+/** The block size that a PostgreSQL from a package was compiled with. */
+export const POSTGRES_BLOCK_SIZE = 8192;

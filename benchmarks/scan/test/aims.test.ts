@@ -2,8 +2,7 @@
 import type { Cell } from '@blockwright/benchmark';
 import { describe, expect, it } from 'vitest';
 import { scanAims } from '../src/aims.ts';
-import type { Sampled } from '../src/benchmark.ts';
-import type { Query } from '../src/subject.ts';
+import type { Query, Sampled } from '../src/subject.ts';
 import { summarySentences } from '../src/summary.ts';
 
 function sampled(engine: string, query: Query, blockSize: number, ns: number): Sampled {

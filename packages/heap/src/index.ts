@@ -1,3 +1,4 @@
+export { HeapBatch } from './batch.ts';
 export {
   collectVisible,
   countJudged,
@@ -12,6 +13,6 @@ export { HeapInserter } from './insert.ts';
 export { BulkLoader, type BulkLoadOptions } from './load.ts';
 export { maskHeapPage } from './mask.ts';
 export { type HeapPageStats, heapPageStats } from './page-stats.ts';
-export { HeapBatch, HeapScan, type HeapScanOptions } from './scan.ts';
+export { HeapScan, type HeapScanOptions } from './scan.ts';
 export { frozenEncoder, hintedEncoder } from './stamp.ts';
 export { INVISIBLE, judgeByHints, UNKNOWN, VISIBLE } from './visibility.ts';

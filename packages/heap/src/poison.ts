@@ -1,7 +1,7 @@
 // The debug switch for what a scan lends: a batch that was given back reads as nonsense, so that who keeps one is found
 // out by the first test that looks.
 import type { Vector } from '@blockwright/tuple';
-import type { HeapBatch } from './scan.ts';
+import type { HeapBatch } from './batch.ts';
 
 /** What every byte of a batch reads as once it was given back. */
 const POISON_BYTE = 0x5a;

@@ -11,6 +11,7 @@ import {
   type Vector,
   type VectorOptions,
 } from '@blockwright/tuple';
+import { HeapBatch } from './batch.ts';
 import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
 import { inTuple } from './errors.ts';
 import { poisonBatch } from './poison.ts';
@@ -19,24 +20,6 @@ import { poisonBatch } from './poison.ts';
 const BATCH_ROWS = 1024;
 /** Bytes that one read-ahead asks for. */
 const READ_AHEAD_BYTES = 0x4_0000;
-
-/** Visible rows, column by column. Lent: valid until the scan's next {@link HeapScan.next} or its close. */
-export class HeapBatch {
-  /** Number of rows. */
-  length = 0;
-  /** Block of each row. */
-  readonly blocks: Uint32Array;
-  /** Line pointer of each row. */
-  readonly offsets: Uint16Array;
-  /** One vector a column asked for, in the order asked. */
-  readonly vectors: readonly Vector[];
-
-  constructor(capacity: number, vectors: readonly Vector[]) {
-    this.blocks = new Uint32Array(capacity);
-    this.offsets = new Uint16Array(capacity);
-    this.vectors = vectors;
-  }
-}
 
 export interface HeapScanOptions extends VectorOptions {
   /** Fetches values stored out of line; without it they are an error. */

@@ -83,6 +83,7 @@ export { char, text, varchar } from './types/character.ts';
 export { date, timestamptz } from './types/datetime.ts';
 export { float4, float8 } from './types/float.ts';
 export { bool, int2, int4, int8 } from './types/integer.ts';
+export { type TypeInWords, typeInWords } from './types/named.ts';
 export { numeric } from './types/numeric.ts';
 export {
   type FetchToast,
