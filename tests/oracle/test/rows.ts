@@ -44,7 +44,9 @@ export async function theirRows(server: PostgresServer, name: string): Promise<s
   );
   // format() prints as the type's output function does; a cast to text would cut the blanks off a char(n).
   const texts = columns.map(({ name: c }) => `CASE WHEN ${c} IS NULL THEN '${NULL}' ELSE format('%s', ${c}) END`);
-  const rows = await server.query(`SELECT concat_ws('|', ${texts.join(', ')}) AS row FROM ${name} ORDER BY 1`);
+  const rows = await server.query(
+    `SELECT array_to_string(ARRAY[${texts.join(', ')}]::text[], '|') AS row FROM ${name} ORDER BY 1`,
+  );
   return rows.map(({ row }) => String(row));
 }
 
