@@ -12,7 +12,26 @@ export function summarySentences(cells: readonly Cell[]): string[] {
     if (own.length > 1) sentences.push(compare(query, own));
   }
   const space = spaceSentence(ours);
-  return space === undefined ? sentences : [...sentences, space];
+  if (space !== undefined) sentences.push(space);
+  const short = headline(ours);
+  return short === undefined ? sentences : [short, ...sentences];
+}
+
+/** All of it in one sentence. */
+function headline(cells: readonly Cell[]): string | undefined {
+  const parts: string[] = [];
+  const quiet: string[] = [];
+  for (const query of Object.keys(QUERY_TITLES) as Query[]) {
+    const sorted = cells.filter((cell) => cell.query === query).sort((a, b) => a.nsPerUnit - b.nsPerUnit);
+    if (sorted.length < 2) continue;
+    const [best, worst] = [sorted[0], sorted[sorted.length - 1]];
+    if (overlap(best, worst)) quiet.push(QUERY_TITLES[query]);
+    else parts.push(`${QUERY_TITLES[query]} by ${(worst.nsPerUnit / best.nsPerUnit).toFixed(2)} times`);
+  }
+  if (parts.length === 0 && quiet.length === 0) return undefined;
+  if (parts.length === 0) return 'In short: no difference between the block sizes was seen in the time a row.';
+  if (quiet.length > 0) parts.push(`${quiet.join(' and ')} not visibly`);
+  return `In short: between its worst and its best value, the block size changes the time a row of ${parts.join(', ')}.`;
 }
 
 function compare(query: Query, cells: readonly Cell[]): string {

@@ -171,10 +171,12 @@ function printReport(context: Context, benchmark: Benchmark, report: BenchmarkRe
     out.write(fitTable(table, width, colors));
   }
   if (report.aims.length > 0) out.line();
-  for (const aim of report.aims) {
-    const mark = aim.met === null ? '-' : aim.met ? colors.green('✓') : colors.yellow('✗');
+  for (const aim of report.aims.filter(({ met }) => met !== null)) {
+    const mark = aim.met === true ? colors.green('✓') : colors.yellow('✗');
     paragraph(`${mark} ${aimText(aim)}`, '  ');
   }
+  const unmeasured = report.aims.filter(({ met }) => met === null).length;
+  if (unmeasured > 0) paragraph(`- ${unmeasured} aims were not measured: --json lists them`, '  ');
   if ((report.notes ?? []).length > 0) out.line();
   for (const note of report.notes ?? []) paragraph(note, '  ');
 }
