@@ -17,8 +17,8 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'packages/freespacemap': 5,
   'packages/visibilitymap': 5,
   'packages/heap': 6,
-  'packages/amcheck': 8,
   'packages/pageinspect': 7,
+  'packages/amcheck': 8,
   'packages/catalog': 8,
   'packages/engine': 9,
   'benchmarks/peers': 9,
@@ -33,8 +33,10 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'tests/oracle': 11,
 };
 
-/** The last floor on which addresses are made with shifts and masks only. */
-export const LAST_ADDRESSING_FLOOR = 7;
+/** Whether a package makes addresses, with shifts and masks only: floors 0 to 7, and amcheck above them. */
+export function makesAddresses(folder: string): boolean {
+  return (FLOORS[folder] as number) < 8 || folder === 'packages/amcheck';
+}
 
 /** Packages of those floors that may divide: their numbers are values, rows and times, not addresses. */
 export const PACKAGES_THAT_DIVIDE = ['packages/benchmark', 'packages/tpch', 'packages/tuple'];

@@ -9,7 +9,7 @@ import {
   FILES_THAT_GENERATE_CODE,
   FILES_WITH_NUMBERS_OF_THEIR_OWN,
   FLOORS,
-  LAST_ADDRESSING_FLOOR,
+  makesAddresses,
   PACKAGES_THAT_DIVIDE,
   PACKAGES_WITHOUT_NODE,
 } from './house.ts';
@@ -25,9 +25,7 @@ const productFiles = (): string[] =>
   ['packages', 'benchmarks', 'tools'].flatMap((top) => filesBelow(top, (file) => /\/src\/.*\.ts$/.test(file)));
 const folderOf = (file: string): string => file.split('/').slice(0, 2).join('/');
 const divides = (file: string): boolean =>
-  (FLOORS[folderOf(file)] as number) > LAST_ADDRESSING_FLOOR ||
-  PACKAGES_THAT_DIVIDE.includes(folderOf(file)) ||
-  FILES_THAT_DIVIDE.includes(file);
+  !makesAddresses(folderOf(file)) || PACKAGES_THAT_DIVIDE.includes(folderOf(file)) || FILES_THAT_DIVIDE.includes(file);
 
 async function rulesFor(file: string): Promise<Set<string>> {
   const config = (await eslint.calculateConfigForFile(join(ROOT, file))) as { rules: Record<string, unknown[]> };
@@ -52,7 +50,7 @@ describe('which rule holds where', () => {
   test('the files that may divide are exactly those that house.ts lists', () => {
     const cold = productFiles().filter((file) => file.endsWith('.cold.ts'));
     const listed = FILES_THAT_DIVIDE.filter((file) => file.endsWith('.cold.ts'));
-    expect(cold.filter((file) => (FLOORS[folderOf(file)] as number) <= LAST_ADDRESSING_FLOOR)).toEqual(listed.sort());
+    expect(cold.filter((file) => makesAddresses(folderOf(file)))).toEqual(listed.sort());
     expect(productFiles()).toEqual(expect.arrayContaining(FILES_THAT_DIVIDE));
   });
 
