@@ -42,8 +42,6 @@ export interface HeapPageOptions {
   readonly utf8: boolean;
   /** Which xids can be in use, where it is known. */
   readonly xids: XidRange | undefined;
-  /** Blocks of the relation, for the blocks that t_ctid names. */
-  readonly blockCount: number;
 }
 
 /** What a heap page check has counted. */
@@ -66,12 +64,11 @@ export class HeapPageCheck {
   private readonly promise = new VisibilityPromise();
 
   constructor(options: HeapPageOptions) {
-    const { geometry, descriptor, utf8, xids, blockCount } = options;
+    const { geometry, descriptor, utf8, xids } = options;
     this.geometry = geometry;
     this.limits = {
       columns: descriptor?.columns.length ?? Number.POSITIVE_INFINITY,
       maxTuples: geometry.maxHeapTuplesPerPage,
-      blockCount,
       xids,
     };
     this.attributes = descriptor === undefined ? undefined : new TupleAttributes(descriptor, utf8);

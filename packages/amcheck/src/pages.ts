@@ -68,7 +68,7 @@ export class PageChecks {
     this.premises = premises;
     this.sink = sink;
     const { geometry, descriptor, xids, utf8 = false } = options;
-    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, xids, blockCount: premises.heapBlocks });
+    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, xids });
     this.lines = new LineStates(geometry.maxOffsetNumber);
     this.again = new Uint8Array(geometry.size);
     if (descriptor !== undefined) this.kind = 'heap';

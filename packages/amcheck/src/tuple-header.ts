@@ -1,6 +1,6 @@
 // One heap tuple's header: fields that are possible, and that do not contradict each other. What only the commit log
 // could tell is not judged.
-import type { BlockNumber, OffsetNumber } from '@blockwright/base';
+import { type BlockNumber, FIRST_NORMAL_XID, type OffsetNumber } from '@blockwright/base';
 import type { PageMemory } from '@blockwright/page';
 import {
   HEAP_HASNULL,
@@ -17,8 +17,10 @@ import {
   HEAP_XMAX_IS_MULTI,
   HEAP_XMAX_KEYSHR_LOCK,
   HEAP_XMAX_LOCK_ONLY,
+  HEAP2_XACT_MASK,
   heapHeaderBytes,
   isHeapOnly,
+  isXmaxLockOnly,
   isXminFrozen,
   nullBitmapBytes,
   tupleCtidBlock,
@@ -39,8 +41,6 @@ export interface TupleLimits {
   readonly columns: number;
   /** Line pointers that a heap page can have. */
   readonly maxTuples: number;
-  /** Blocks of the relation. */
-  readonly blockCount: number;
   readonly xids: XidRange | undefined;
 }
 
@@ -80,7 +80,10 @@ export function checkTupleHeader(
     const message = `t_infomask2 0x${infomask2.toString(16)} has bits that have no meaning`;
     report.field('error', 'heap.tuple.infomask2', INFOMASK2, message);
   }
-  checkXmaxFlags(infomask, infomask2, tupleXmax(m, position), report);
+  const xmax = tupleXmax(m, position);
+  const isPlain =
+    xmax === 0 && (infomask & HEAP_XMAX_BITS) === HEAP_XMAX_INVALID && (infomask2 & HEAP2_XACT_MASK) === 0;
+  if (!isPlain) checkXmaxFlags(infomask, infomask2, xmax, report);
   if (isHeapOnly(infomask2) && (infomask & HEAP_UPDATED) === 0) {
     report.field(
       'error',
@@ -109,6 +112,13 @@ function checkXids(
   const xmax = tupleXmax(m, position);
   const isMulti = (infomask & HEAP_XMAX_IS_MULTI) !== 0;
   const fault = isMulti ? multiXactFault(xmax, xids?.multixacts) : xidFault(xmax, xids);
+  if (!isMulti && xmax !== 0 && xmax < FIRST_NORMAL_XID)
+    report.field(
+      'error',
+      'heap.tuple.xmax.special',
+      XMAX,
+      `t_xmax is ${xmax}, which no transaction has that deletes or locks`,
+    );
   if (fault !== undefined) report.field('error', `heap.tuple.xmax.${fault.code}`, XMAX, `t_xmax ${fault.message}`);
 }
 
@@ -167,12 +177,14 @@ function checkCtid(
   const ctid = `t_ctid (${ctidBlock},${ctidOffset})`;
   if (ctidOffset < 1 || ctidOffset > limits.maxTuples) {
     report.field('error', 'heap.tuple.ctid_offset', CTID, `${ctid} names no line pointer that a heap page can have`);
-  } else if (ctidBlock >= limits.blockCount) {
-    // An update that failed leaves t_ctid as it is, and its new row's page may have been cut off since.
-    const message = `${ctid} is beyond the relation's ${limits.blockCount} blocks`;
-    report.field('warning', 'heap.tuple.ctid_block', CTID, message);
-  } else if (tupleXmax(m, position) === 0 && !isXminFrozen(infomask)) {
-    report.field('warning', 'heap.tuple.ctid_without_update', CTID, `${ctid} leads elsewhere, but t_xmax is 0`);
+  } else if ((tupleXmax(m, position) === 0 && !isXminFrozen(infomask)) || isXmaxLockOnly(infomask)) {
+    // With another t_xmax, or after it was frozen, it may be what a failed update left: then it can lead anywhere.
+    report.field(
+      'warning',
+      'heap.tuple.ctid_without_update',
+      CTID,
+      `${ctid} leads elsewhere, but nothing updated the tuple`,
+    );
   }
 }
 
