@@ -5,10 +5,12 @@ import { PostgresDatabase, type TableDef, table } from '@blockwright/engine';
 import { pageMemory, pageStoredChecksum } from '@blockwright/page';
 import type { PostgresServer } from '@blockwright/peers';
 import { TextPool, tableBatches, tableText } from '@blockwright/tpch';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import {
   columnsSql,
   createSql,
+  describe,
+  it,
   judgement,
   LINEITEM,
   md5OfRows,

@@ -23,9 +23,10 @@ import {
   text,
   tupleInfomask,
 } from '@blockwright/tuple';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import {
   createSql,
+  it,
   judgement,
   md5OfRows,
   type OwnFiles,

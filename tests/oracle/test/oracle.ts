@@ -1,13 +1,19 @@
 // What all judgements need: a PostgreSQL with its own tools, files of ours put in place of its own, and answers compared.
 import { rmSync, writeFileSync } from 'node:fs';
 import { Database, initdb, type TableDef, table } from '@blockwright/engine';
-import { type PostgresServer, startPostgres } from '@blockwright/peers';
+import { type PostgresServer, postgresIsExpected, startPostgres } from '@blockwright/peers';
 import { TPCH_TABLES, type TpchColumn } from '@blockwright/tpch';
 import { type ColumnType, char, date, int4, int8, numeric, varchar } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
+import * as vitest from 'vitest';
 
 /** The block size that the server from npm was compiled with. */
 export const SERVER_BLOCK_SIZE = 8192;
+
+/** Skipped only where the server is not installed, and never in a continuous integration run. */
+export const describe: typeof vitest.describe = vitest.describe.runIf(postgresIsExpected()) as typeof vitest.describe;
+/** As {@link describe}. */
+export const it: typeof vitest.it = vitest.it.runIf(postgresIsExpected()) as typeof vitest.it;
 
 /** A new server with data checksums and the extensions that look into pages. */
 export function startOracle(): Promise<PostgresServer> {

@@ -5,8 +5,8 @@ import { type TableDef, table } from '@blockwright/engine';
 import type { PostgresServer } from '@blockwright/peers';
 import { int4, text } from '@blockwright/tuple';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSql, judgement, md5OfRows, ownFiles, putInPlace, startOracle } from './oracle.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { createSql, describe, it, judgement, md5OfRows, ownFiles, putInPlace, startOracle } from './oracle.ts';
 import { difference, pagesInUse } from './pages.ts';
 import { eachBatch } from './rows.ts';
 

@@ -2,8 +2,8 @@
 // compressed values, dropped columns; rows exactly as it prints them, and nothing for our checker to find.
 import { PostgresDatabase } from '@blockwright/engine';
 import { type PostgresServer } from '@blockwright/peers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startOracle } from './oracle.ts';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { describe, it, startOracle } from './oracle.ts';
 import { checkFindings } from './pages.ts';
 import { firstDifference, ourRows, seedStatements, theirRows } from './rows.ts';
 
