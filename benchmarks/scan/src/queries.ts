@@ -1,5 +1,5 @@
-// TPC-H Q1 and Q6 over batches of lineitem, exact to the last digit. Sums inside a batch are doubles (below 2^53 for any
-// batch: a charge is below 1.3e11 millionths, a batch below 10,000 rows); across batches they are bigint.
+// TPC-H Q1 and Q6 over batches of lineitem, exact to the last digit. Sums over some tens of thousands of rows are doubles,
+// exact as long as they stay below 2^53, which is checked; they are gathered in bigint.
 import type { Vector } from '@blockwright/tuple';
 
 /** Columns that Q1 reads, in this order. */
@@ -43,8 +43,10 @@ export interface Q1Group {
 }
 
 const SUMS = 6;
-/** Groups are found by the low five bits of both letters: 1024 slots, far fewer used. */
+/** Groups that Q1 can have; TPC-H has four. */
 const SLOTS = 1024;
+/** Rows after which doubles are gathered: a charge is below 1.2e11 millionths, so that 2^53 is not reached before. */
+const ROWS_A_GATHERING = 65_536;
 
 /** Q1: adds batches, then gives the groups in order. */
 export class Q1 {
@@ -52,6 +54,7 @@ export class Q1 {
   private readonly totals = new Map<number, bigint[]>();
   private readonly slotOf = new Int16Array(65536).fill(-1);
   private readonly keys: number[] = [];
+  private pending = 0;
 
   add(vectors: readonly Vector[], length: number): void {
     const flags = codes(vectors[0]);
@@ -66,7 +69,8 @@ export class Q1 {
       dates(vectors[6]),
       length,
     );
-    this.flush();
+    this.pending += length;
+    if (this.pending >= ROWS_A_GATHERING) this.gather();
   }
 
   private sum(
@@ -113,18 +117,20 @@ export class Q1 {
     return slot;
   }
 
-  private flush(): void {
+  private gather(): void {
+    this.pending = 0;
     const sums = this.batchSums;
     this.keys.forEach((key, index) => {
       const totals = this.totals.get(key) as bigint[];
       for (let k = 0; k < SUMS; k++) {
-        totals[k] = (totals[k] as bigint) + BigInt(sums[index * 8 + k]);
+        totals[k] = (totals[k] as bigint) + exact(sums[index * 8 + k]);
         sums[index * 8 + k] = 0;
       }
     });
   }
 
   groups(): Q1Group[] {
+    this.gather();
     return [...this.totals.entries()]
       .sort(([a], [b]) => a - b)
       .map(([key, t]) => ({
@@ -160,9 +166,16 @@ export class Q6 {
         rows++;
       }
     }
-    this.revenue += BigInt(sum);
+    this.revenue += exact(sum);
     this.rows += rows;
   }
+}
+
+/** A sum as bigint. @throws RangeError when it may have been rounded on the way. */
+function exact(sum: number): bigint {
+  if (!Number.isSafeInteger(sum))
+    throw new RangeError("a sum passed 2^53 within one batch: the amounts are too large to be TPC-H's");
+  return BigInt(sum);
 }
 
 function codes(vector: Vector | undefined): Int32Array {
