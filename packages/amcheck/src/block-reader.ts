@@ -4,6 +4,7 @@ import { type BlockNumber, type ForkNumber, isStorageError, type Severity } from
 import type { BlockGeometry } from '@blockwright/geometry';
 import { segmentOfName, segmentPath } from '@blockwright/smgr';
 import { baseName, parentPath, readFully, type Vfs, type VfsFile } from '@blockwright/vfs';
+import { bytesOfBlocks, firstBlockOfSegment, wholeBlocksIn } from './file-bytes.cold.ts';
 
 /** Bytes read at once. */
 export const RUN_BYTES = 0x4_0000;
@@ -69,8 +70,7 @@ export class BlockReader {
   read(segment: Segment, first: number, count: number, into: Uint8Array): number {
     if (segment.file === undefined) return 0;
     const { size, shift } = this.geometry;
-    // A product, since a file may be larger than 4 GiB; once a run of blocks.
-    return readFully(segment.file, into, 0, count << shift, first * size) >>> shift;
+    return readFully(segment.file, into, 0, count << shift, bytesOfBlocks(first, size)) >>> shift;
   }
 
   /** The segment that holds a block of the fork, or undefined. */
@@ -96,7 +96,7 @@ function openSegment(
     faults.push({ code: `file.${code}`, severity: 'error', message, byteOffset });
   };
   const nothing = { path, number, firstBlock: 0, blocks: 0, file: undefined, faults };
-  const firstBlock = number * segmentBlocks;
+  const firstBlock = firstBlockOfSegment(number, segmentBlocks);
   if (firstBlock > MAX_BLOCK) {
     fault('segment_out_of_range', `there is no segment ${number}: its blocks would have numbers beyond 2^32`);
     return nothing;
@@ -117,8 +117,8 @@ function openSegment(
     return { ...nothing, firstBlock };
   }
   checkNeighbour(number, bytes, segmentBlocks, before, fault);
-  const whole = Math.floor(bytes / geometry.size);
-  const tail = bytes - whole * geometry.size;
+  const whole = wholeBlocksIn(bytes, geometry.size);
+  const tail = bytes - bytesOfBlocks(whole, geometry.size);
   if (tail !== 0) fault('partial_block', `${tail} bytes follow the last whole block`, bytes - tail);
   if (whole > segmentBlocks) fault('segment_too_long', `the file has ${whole} blocks; a segment has ${segmentBlocks}`);
   const blocks = Math.min(whole, segmentBlocks, MAX_BLOCK + 1 - firstBlock);

@@ -5,6 +5,7 @@ import { type PageMemory, pageMemory } from '@blockwright/page';
 import type { TupleDescriptor } from '@blockwright/tuple';
 import type { Vfs } from '@blockwright/vfs';
 import { BlockReader, RUN_BYTES } from './block-reader.ts';
+import { bytesOfBlocks } from './file-bytes.cold.ts';
 import { MapReader } from './map-reader.ts';
 import { type ForkPremises, PageChecks } from './pages.ts';
 import { type FileSummary, newSummary } from './summary.ts';
@@ -63,7 +64,7 @@ export function* checkRelation(options: RelationCheckOptions, sink: FindingSink)
 function runMemory(geometry: BlockGeometry, readers: Iterable<BlockReader>): PageMemory {
   let blocks = 1;
   for (const { segments } of readers) for (const segment of segments) blocks = Math.max(blocks, segment.blocks);
-  return pageMemory(new ArrayBuffer(Math.min(RUN_BYTES, blocks * geometry.size)));
+  return pageMemory(new ArrayBuffer(Math.min(RUN_BYTES, bytesOfBlocks(blocks, geometry.size))));
 }
 
 function* checkFork(

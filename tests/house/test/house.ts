@@ -43,6 +43,7 @@ export const PACKAGES_THAT_DIVIDE = ['packages/benchmark', 'packages/tpch', 'pac
 
 /** Files of the other packages of those floors that may divide, each because it runs rarely or for people. */
 export const FILES_THAT_DIVIDE = [
+  'packages/amcheck/src/file-bytes.cold.ts', // files above 4 GiB, once a file or once a run of blocks
   'packages/base/src/words.ts', // halving a safe integer into two words, by a multiplication
   'packages/geometry/src/constants.cold.ts', // six times in a process's life
   'packages/vfs/src/contract.ts', // laws that tests run over every implementation
