@@ -41,6 +41,7 @@ export class Catalog {
   static read(open: OpenRelation): Catalog {
     const catalog = new Catalog(open);
     const columns = new Map<Oid, unknown[][]>();
+    const numbers = new Set<unknown>();
     for (const row of rowsOf(open, BW_ATTRIBUTE)) {
       const oid = row[0] as Oid;
       const list = columns.get(oid);
@@ -55,6 +56,13 @@ export class Catalog {
           `the catalogs are damaged: table "${String(name)}" has ${String(natts)} columns in bw_class and ${attributes.length} in bw_attribute`,
         );
       }
+      if (catalog.byName.has(String(name)) || numbers.has(oid) || numbers.has(relfilenode)) {
+        throw new StorageError(
+          'XX001',
+          `the catalogs are damaged: name or number of table "${String(name)}" is there twice in bw_class`,
+        );
+      }
+      numbers.add(oid).add(relfilenode);
       const descriptor = descriptorOf(String(name), attributes);
       catalog.byName.set(String(name), {
         oid: oid as Oid,
@@ -65,8 +73,13 @@ export class Catalog {
       });
     }
     for (const table of CATALOG_TABLES) {
-      if (!catalog.byName.has(table.name))
-        throw new StorageError('XX001', `the catalogs are damaged: bw_class does not list "${table.name}"`);
+      const entry = catalog.byName.get(table.name);
+      if (entry?.oid !== table.oid || entry.relfilenode !== table.oid) {
+        throw new StorageError(
+          'XX001',
+          `the catalogs are damaged: bw_class does not list "${table.name}" as it should`,
+        );
+      }
     }
     return catalog;
   }
@@ -124,16 +137,28 @@ function* rowsOf(open: OpenRelation, table: CatalogTable): Generator<unknown[]> 
 
 function descriptorOf(name: string, attributes: unknown[][]): TupleDescriptor {
   attributes.sort((a, b) => (a[1] as number) - (b[1] as number));
+  const seen = new Set<string>();
   return TupleDescriptor.of(
     attributes.map(([, number, column, typeOid, typmod, notNull], index) => {
-      const type: ColumnType<unknown> | undefined = columnTypeOf(typeOid as Oid, typmod as number, notNull !== true);
-      if (type === undefined || number !== index + 1) {
+      const type = columnType(typeOid as Oid, typmod as number, notNull !== true);
+      if (type === undefined || number !== index + 1 || seen.has(String(column))) {
         throw new StorageError(
           'XX001',
-          `the catalogs are damaged: column ${index + 1} of table "${name}" has number ${String(number)} and type ${String(typeOid)}`,
+          `the catalogs are damaged: column ${index + 1} of table "${name}" has number ${String(number)}, name "${String(column)}" and type ${String(typeOid)}`,
         );
       }
+      seen.add(String(column));
       return { name: String(column), type };
     }),
   );
+}
+
+/** The type with these numbers; undefined when there is none, or none of this modifier. */
+function columnType(typeOid: Oid, typmod: number, nullable: boolean): ColumnType<unknown> | undefined {
+  try {
+    return columnTypeOf(typeOid, typmod, nullable);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }

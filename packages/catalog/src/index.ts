@@ -1,4 +1,5 @@
 export { Catalog, type CatalogEntry, type OpenRelation } from './catalog.ts';
 export { readFilenodeMap } from './filenode-map.ts';
-export { PostgresDirectory, type PostgresOptions, type PostgresRelation, type PostgresTable } from './postgres.ts';
+export { PostgresDirectory, type PostgresOptions } from './postgres.ts';
+export type { PostgresRelation, PostgresTable } from './postgres-relations.ts';
 export { BW_ATTRIBUTE, BW_CLASS, BW_INDEX, CATALOG_TABLES, type CatalogTable, FIRST_NORMAL_OID } from './tables.ts';

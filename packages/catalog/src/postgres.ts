@@ -16,20 +16,12 @@ import { BufferPool, type BufferStats } from '@blockwright/bufmgr';
 import { type PgControl, readPgControlFile, readPgVersion } from '@blockwright/control';
 import { BlockGeometry } from '@blockwright/geometry';
 import { HeapScan } from '@blockwright/heap';
-import { StorageManager } from '@blockwright/smgr';
-import {
-  type AttAlign,
-  type ColumnDefinition,
-  columnTypeOf,
-  droppedColumn,
-  type FetchToast,
-  opaque,
-  TupleDescriptor,
-  vectorValue,
-} from '@blockwright/tuple';
+import { StorageManager, type StoredRelation } from '@blockwright/smgr';
+import { type FetchToast, type TupleDescriptor, vectorValue } from '@blockwright/tuple';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { readFilenodeMap } from './filenode-map.ts';
 import { type PostgresLayouts, postgresLayouts } from './postgres-layouts.ts';
+import { type CatalogRow, describeColumns, type PostgresRelation, type PostgresTable } from './postgres-relations.ts';
 import { toastReader } from './toast.ts';
 
 export interface PostgresOptions {
@@ -40,35 +32,6 @@ export interface PostgresOptions {
   readonly onWarning?: (message: string) => void;
   readonly vfs?: Vfs;
 }
-
-/** A relation as pg_class lists it. */
-export interface PostgresRelation {
-  readonly oid: Oid;
-  readonly schema: string;
-  readonly name: string;
-  /** `r` table, `i` index, `t` TOAST table, `m` materialized view, `S` sequence, … */
-  readonly kind: string;
-  readonly locator: RelationLocator;
-  /** Object id of its TOAST table, 0 for none. */
-  readonly toastOid: Oid;
-  /** Number of columns, dropped ones included. */
-  readonly columnCount: number;
-  /** No older transaction id is left in it, but in frozen tuples. PostgreSQL: `relfrozenxid`; 0 for what has no tuples. */
-  readonly frozenXid: Xid;
-  /** PostgreSQL: `relminmxid`. */
-  readonly minMultiXact: number;
-}
-
-/** A table with its columns. */
-export interface PostgresTable extends PostgresRelation {
-  readonly descriptor: TupleDescriptor;
-  /** Columns whose type is not read here: name and type's object id. */
-  readonly unreadable: ReadonlyMap<string, Oid>;
-  /** Columns that were added with a default: rows older than them take a value from the catalogs, which is not read. */
-  readonly withMissingValue: ReadonlySet<string>;
-}
-
-type CatalogRow = Record<string, unknown>;
 
 const KNOWN_OPTIONS = ['database', 'buffers', 'onWarning', 'vfs'];
 const PG_CLASS: Oid = 1259;
@@ -83,7 +46,11 @@ interface DatabaseRow {
   readonly name: string;
   readonly oid: Oid;
   readonly isUtf8: boolean;
+  /** Where its catalogs are, and every relation that says nothing else. PostgreSQL: `dattablespace`. */
+  readonly tablespace: Oid;
 }
+
+const NO_DATABASE: DatabaseRow = { name: '', oid: 0, isUtf8: false, tablespace: DEFAULT_TABLESPACE };
 
 /** An open PostgreSQL data directory. Not one byte of it is written. */
 export class PostgresDirectory implements Disposable {
@@ -96,6 +63,7 @@ export class PostgresDirectory implements Disposable {
   /** Whether the database's text is UTF-8, the only encoding that is read. */
   readonly isUtf8: boolean;
   private readonly databaseOid: Oid;
+  private readonly databaseTablespace: Oid;
   private readonly layouts: PostgresLayouts;
   private readonly vfs: Vfs;
   private readonly onWarning: ((message: string) => void) | undefined;
@@ -105,6 +73,8 @@ export class PostgresDirectory implements Disposable {
   private listed: PostgresRelation[] | undefined = undefined;
   private columnRows: Map<Oid, CatalogRow[]> | undefined = undefined;
   private closed = false;
+  /** Catalog rows that were left out, as nothing that is read says whether they are visible. */
+  private leftOut = 0;
 
   private constructor(directory: string, options: PostgresOptions, choose = true) {
     this.directory = directory;
@@ -130,10 +100,12 @@ export class PostgresDirectory implements Disposable {
       onWarning: options.onWarning,
     });
     try {
-      const row = choose ? this.chooseDatabase(options.database) : { name: '', oid: 0, isUtf8: false };
+      const row = choose ? this.chooseDatabase(options.database) : NO_DATABASE;
       this.database = row.name;
       this.databaseOid = row.oid;
+      this.databaseTablespace = row.tablespace;
       this.isUtf8 = row.isUtf8;
+      if (choose) this.refuseMissingDatabase(row);
     } catch (error) {
       this.close();
       throw error;
@@ -155,7 +127,7 @@ export class PostgresDirectory implements Disposable {
     using postgres = new PostgresDirectory(directory, options, false);
     return postgres
       .allDatabases()
-      .filter(({ oid }) => postgres.vfs.exists(`${directory}/base/${oid}`))
+      .filter((row) => postgres.vfs.exists(`${directory}/${postgres.databasePath(row.tablespace, row.oid)}`))
       .map(({ name }) => name);
   }
 
@@ -186,7 +158,16 @@ export class PostgresDirectory implements Disposable {
         heaps.map((relation) => relation.name),
       );
       throw new StorageError('42P01', `table "${name}" does not exist in database "${this.database}"`, {
-        hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
+        detail:
+          this.leftOut === 0
+            ? undefined
+            : `${this.leftOut} rows of the catalogs were left out: only the commit log, which is not read, knows whether they are visible.`,
+        hint:
+          this.leftOut > 0
+            ? 'If the table is new, start the server once more, and "VACUUM pg_class, pg_attribute, pg_namespace".'
+            : nearest === undefined
+              ? undefined
+              : `Perhaps "${nearest}" was meant.`,
       });
     }
     return { ...found, ...this.columnsOf(found) };
@@ -199,12 +180,17 @@ export class PostgresDirectory implements Disposable {
     if (handle === undefined) {
       handle = new Relation({
         pool: this.pool,
-        storage: this.storage.open(of.locator),
+        storage: this.openStorage(of.locator),
         name: `${of.schema}.${of.name}`,
       });
       this.handles.set(key, handle);
     }
     return handle;
+  }
+
+  /** Path of a relation's first file below the data directory. PostgreSQL: `GetRelationPath`, relpath.c. */
+  path({ locator: { tablespace, database, relfilenode } }: PostgresRelation): string {
+    return `${this.databasePath(tablespace, database)}/${relfilenode}`;
   }
 
   /** Fetches values that a table stores out of line; undefined for a table without a TOAST table. */
@@ -246,13 +232,34 @@ export class PostgresDirectory implements Disposable {
   private allDatabases(): DatabaseRow[] {
     const map = this.readMap('global/pg_filenode.map');
     const locator = { tablespace: GLOBAL_TABLESPACE, database: 0, relfilenode: map.get(PG_DATABASE) ?? PG_DATABASE };
-    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, ['oid', 'datname', 'encoding']).map(
-      (row) => ({
-        name: String(row.datname),
-        oid: row.oid as Oid,
-        isUtf8: row.encoding === ENCODING_UTF8,
-      }),
-    );
+    const columns = ['oid', 'datname', 'encoding', 'dattablespace'];
+    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, columns).map((row) => ({
+      name: String(row.datname),
+      oid: row.oid as Oid,
+      isUtf8: row.encoding === ENCODING_UTF8,
+      tablespace: row.dattablespace as Oid,
+    }));
+  }
+
+  /** The directory of a database's files in one tablespace, below the data directory. */
+  private databasePath(tablespace: Oid, database: Oid): string {
+    if (tablespace === GLOBAL_TABLESPACE) return 'global';
+    if (tablespace === DEFAULT_TABLESPACE) return `base/${database}`;
+    return `pg_tblspc/${tablespace}/PG_${this.version}_${this.control.catalogVersion}/${database}`;
+  }
+
+  private openStorage(locator: RelationLocator): StoredRelation {
+    const { tablespace, database, relfilenode } = locator;
+    if (tablespace === GLOBAL_TABLESPACE || tablespace === DEFAULT_TABLESPACE) return this.storage.open(locator);
+    return this.storage.openPath(`${this.directory}/${this.databasePath(tablespace, database)}/${relfilenode}`);
+  }
+
+  private refuseMissingDatabase({ name, oid, tablespace }: DatabaseRow): void {
+    const path = this.databasePath(tablespace, oid);
+    if (this.vfs.exists(`${this.directory}/${path}`)) return;
+    throw new StorageError('58P01', `the files of database "${name}" are not there`, {
+      detail: `pg_database says that they are in "${path}".`,
+    });
   }
 
   private chooseDatabase(wanted: string | undefined): DatabaseRow {
@@ -273,7 +280,7 @@ export class PostgresDirectory implements Disposable {
   }
 
   private readRelations(): PostgresRelation[] {
-    const map = this.readMap(`base/${this.databaseOid}/pg_filenode.map`);
+    const map = this.readMap(`${this.ownPath}/pg_filenode.map`);
     const shared = this.readMap('global/pg_filenode.map');
     const columns = [
       'oid',
@@ -305,7 +312,7 @@ export class PostgresDirectory implements Disposable {
         frozenXid: row.relfrozenxid as Xid,
         minMultiXact: row.relminmxid as number,
         locator: {
-          tablespace: isShared ? GLOBAL_TABLESPACE : (row.reltablespace as Oid) || DEFAULT_TABLESPACE,
+          tablespace: isShared ? GLOBAL_TABLESPACE : (row.reltablespace as Oid) || this.databaseTablespace,
           database: isShared ? 0 : this.databaseOid,
           relfilenode: (row.relfilenode as Oid) || (mapped ?? oid),
         },
@@ -316,7 +323,7 @@ export class PostgresDirectory implements Disposable {
 
   private readSchemas(map: Map<Oid, Oid>, row: CatalogRow | undefined): Map<Oid, string> {
     const relfilenode = (row?.relfilenode as Oid | undefined) || map.get(PG_NAMESPACE) || PG_NAMESPACE;
-    const locator = { tablespace: DEFAULT_TABLESPACE, database: this.databaseOid, relfilenode };
+    const locator = { tablespace: this.databaseTablespace, database: this.databaseOid, relfilenode };
     const rows = this.catalogRows('pg_namespace', locator, this.layouts.pgNamespace, ['oid', 'nspname']);
     return new Map(rows.map(({ oid, nspname }) => [oid as Oid, String(nspname)]));
   }
@@ -333,32 +340,18 @@ export class PostgresDirectory implements Disposable {
         { hint: 'If its rows of pg_attribute have no hint bits yet, one "select" from it in the server sets them.' },
       );
     }
-    const unreadable = new Map<string, Oid>();
-    const withMissingValue = new Set<string>();
-    const columns = rows.map((row, index): ColumnDefinition => {
-      const attnum = row.attnum as number;
-      if (attnum !== index + 1) {
-        throw new StorageError(
-          'XX001',
-          `pg_attribute is damaged: column ${index + 1} of "${relation.name}" is missing`,
-        );
-      }
-      const align = row.attalign as AttAlign;
-      if (row.attisdropped === true) return droppedColumn(attnum, row.attlen as number, align);
-      const name = String(row.attname);
-      const nullable = row.attnotnull !== true;
-      if (row.atthasmissing === true) withMissingValue.add(name);
-      const known = columnTypeOf(row.atttypid as Oid, row.atttypmod as number, nullable);
-      if (known !== undefined) return { name, type: known };
-      unreadable.set(name, row.atttypid as Oid);
-      const type = opaque(row.attlen as number, align, row.atttypid as Oid, row.atttypmod as number);
-      return { name, type: (nullable ? type.nullable() : type) as ColumnDefinition['type'] };
-    });
-    return { descriptor: TupleDescriptor.of(columns), unreadable, withMissingValue };
+    try {
+      return describeColumns(relation, rows);
+    } catch (error) {
+      if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+      throw new StorageError('XX001', `pg_attribute is damaged: it describes no columns of "${relation.name}"`, {
+        detail: error.message,
+      });
+    }
   }
 
   private readColumns(): Map<Oid, CatalogRow[]> {
-    const map = this.readMap(`base/${this.databaseOid}/pg_filenode.map`);
+    const map = this.readMap(`${this.ownPath}/pg_filenode.map`);
     const layout = this.layouts.pgAttribute;
     const columns = [
       'attrelid',
@@ -379,13 +372,15 @@ export class PostgresDirectory implements Disposable {
       if (rows === undefined) byRelation.set(row.attrelid as Oid, [row]);
       else rows.push(row);
     }
-    this.checkLayout(byRelation, PG_CLASS, this.layouts.pgClass);
-    this.checkLayout(byRelation, PG_ATTRIBUTE, layout);
+    this.checkLayout(byRelation, 'pg_class', PG_CLASS, this.layouts.pgClass);
+    this.checkLayout(byRelation, 'pg_attribute', PG_ATTRIBUTE, layout);
+    this.checkLayout(byRelation, 'pg_namespace', PG_NAMESPACE, this.layouts.pgNamespace);
+    this.checkLayout(byRelation, 'pg_database', PG_DATABASE, this.layouts.pgDatabase);
     return byRelation;
   }
 
   /** What was known of a catalog's layout is what the catalog itself says. */
-  private checkLayout(byRelation: Map<Oid, CatalogRow[]>, oid: Oid, layout: TupleDescriptor): void {
+  private checkLayout(byRelation: Map<Oid, CatalogRow[]>, name: string, oid: Oid, layout: TupleDescriptor): void {
     for (const row of byRelation.get(oid) ?? []) {
       const known = layout.columns[(row.attnum as number) - 1];
       if (known === undefined || (!known.name.startsWith('(') && known.name !== row.attname)) {
@@ -393,7 +388,7 @@ export class PostgresDirectory implements Disposable {
           '0A000',
           `the catalogs of "${this.directory}" are not those of PostgreSQL ${this.version}`,
           {
-            detail: `Column ${String(row.attnum)} of ${oid === PG_CLASS ? 'pg_class' : 'pg_attribute'} is "${String(row.attname)}".`,
+            detail: `Column ${String(row.attnum)} of ${name} is "${String(row.attname)}".`,
           },
         );
       }
@@ -401,7 +396,12 @@ export class PostgresDirectory implements Disposable {
   }
 
   private catalogLocator(map: Map<Oid, Oid>, oid: Oid): RelationLocator {
-    return { tablespace: DEFAULT_TABLESPACE, database: this.databaseOid, relfilenode: map.get(oid) ?? oid };
+    return { tablespace: this.databaseTablespace, database: this.databaseOid, relfilenode: map.get(oid) ?? oid };
+  }
+
+  /** The directory of the database's own files. */
+  private get ownPath(): string {
+    return this.databasePath(this.databaseTablespace, this.databaseOid);
   }
 
   private readMap(name: string): Map<Oid, Oid> {
@@ -421,8 +421,7 @@ export class PostgresDirectory implements Disposable {
     layout: TupleDescriptor,
     names: readonly string[],
   ): CatalogRow[] {
-    const storage = this.storage.open(locator);
-    const relation = new Relation({ pool: this.pool, storage, name });
+    const relation = new Relation({ pool: this.pool, storage: this.openStorage(locator), name });
     const columns = names.map((column) => layout.indexOf(column));
     const scan = new HeapScan(relation, layout, { columns, unknown: 'skip' });
     const rows: CatalogRow[] = [];
@@ -436,6 +435,7 @@ export class PostgresDirectory implements Disposable {
       }
     }
     if (scan.unknown > 0) {
+      this.leftOut += scan.unknown;
       this.onWarning?.(
         `${scan.unknown} rows of ${name} were left out: only the commit log, which is not read, knows whether they are visible`,
       );

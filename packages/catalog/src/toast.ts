@@ -31,6 +31,9 @@ export function toastReader(toast: Relation): FetchToast {
     chunks.sort((a, b) => a.sequence - b.sequence);
     const damaged = (detail: string): StorageError =>
       new StorageError('XX001', `TOAST table "${toast.name}": value ${valueId} is damaged`, { detail });
+    // A pointer that was damaged may claim up to 1 GiB: no more than the chunks can hold is taken.
+    if (externalSize > chunks.length * toast.geometry.size)
+      throw damaged(`It has ${chunks.length} chunks for ${externalSize} bytes.`);
     const value = new Uint8Array(externalSize);
     let at = 0;
     for (const [index, { sequence, block, offset }] of chunks.entries()) {

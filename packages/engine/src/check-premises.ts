@@ -109,7 +109,7 @@ function postgresTables(
                 ? TOAST_DESCRIPTOR
                 : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
             const isShared = relation.locator.database === 0;
-            tables.set(storage.name, {
+            tables.set(postgres.path(relation), {
               descriptor,
               isUtf8: postgres.isUtf8 && !isShared,
               xids: xidsOf(relation, xids),

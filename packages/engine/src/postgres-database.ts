@@ -90,7 +90,7 @@ export class PostgresDatabase implements Disposable {
           blocks,
           bytes: blocks * this.blockSize,
           isCatalog: relation.oid < FIRST_NORMAL_OID,
-          path: handle.storage.name,
+          path: this.postgres.path(relation),
         };
       });
   }

@@ -1,0 +1,80 @@
+// Catalogs and PostgreSQL directories on an in-memory file system.
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { Relation } from '@blockwright/access';
+import { BufferPool } from '@blockwright/bufmgr';
+import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
+import { frozenEncoder, HeapInserter } from '@blockwright/heap';
+import { StorageManager } from '@blockwright/smgr';
+import { parentPath, type Vfs, writeFully } from '@blockwright/vfs';
+import { MemoryVfs } from '@blockwright/vfs/memory';
+import type { CatalogTable, OpenRelation } from '../src/index.ts';
+
+export interface CatalogBench {
+  readonly open: OpenRelation;
+  /** A row of a catalog, written past all checks. */
+  insert(table: CatalogTable, values: readonly unknown[]): void;
+}
+
+/** Relations that are made empty when they are first opened. */
+export function catalogBench(size: BlockSize): CatalogBench {
+  const geometry = BlockGeometry.of(size);
+  const vfs = new MemoryVfs();
+  for (const path of ['/data', '/data/base', '/data/base/5']) vfs.mkdir(path);
+  const storage = new StorageManager({ vfs, directory: '/data', geometry });
+  const pool = new BufferPool({ geometry, buffers: 64 });
+  const relations = new Map<number, Relation>();
+  const open: OpenRelation = (relfilenode, name) => {
+    let relation = relations.get(relfilenode);
+    if (relation === undefined) {
+      relation = new Relation({ pool, storage: storage.open({ tablespace: 1663, database: 5, relfilenode }), name });
+      relation.main.create();
+      relations.set(relfilenode, relation);
+    }
+    return relation;
+  };
+  const insert = ({ oid, name, descriptor }: CatalogTable, values: readonly unknown[]): void => {
+    new HeapInserter(open(oid, name), frozenEncoder(descriptor, geometry)).insert(values);
+  };
+  return { open, insert };
+}
+
+/** Writes a whole file, and makes the directories on the way to it. */
+export function writeFile(vfs: Vfs, path: string, bytes: Uint8Array): void {
+  const makeParents = (of: string): void => {
+    const parent = parentPath(of);
+    if (vfs.exists(parent)) return;
+    makeParents(parent);
+    vfs.mkdir(parent);
+  };
+  makeParents(path);
+  const file = vfs.open(path, 'create');
+  file.truncate(0);
+  writeFully(file, bytes, 0, bytes.length, 0);
+  file.close();
+}
+
+/** Major versions of which a small directory is kept beside the tests. */
+export const POSTGRES_VERSIONS = [13, 14, 15, 16, 17] as const;
+
+/** The files of a directory that a PostgreSQL of this version wrote, by path: what it takes to read three tables. */
+export function postgresFiles(version: number): Map<string, Uint8Array> {
+  const bytes = gunzipSync(readFileSync(new URL(`fixtures/postgresql-${version}.files.gz`, import.meta.url)));
+  const end = bytes.indexOf(10);
+  let at = end + 1;
+  const index = JSON.parse(bytes.toString('utf8', 0, end)) as [path: string, length: number][];
+  return new Map(
+    index.map(([path, length]) => {
+      const file = Uint8Array.from(bytes.subarray(at, at + length));
+      at += length;
+      return [path, file];
+    }),
+  );
+}
+
+/** A file system with these files below `/pg`. */
+export function postgresVfs(files: ReadonlyMap<string, Uint8Array>): MemoryVfs {
+  const vfs = new MemoryVfs();
+  for (const [path, bytes] of files) writeFile(vfs, `/pg/${path}`, bytes);
+  return vfs;
+}
