@@ -381,6 +381,11 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
     });
 
     it('of an old map over a newer heap names the tuple that is gone', () => {
+      const relation = new TestRelation(size);
+      const page = relation.page(0, 0);
+      page.add({ ...DELETED, infomask: HEAP_XMIN_COMMITTED });
+      const { findings } = relation.write([page]).writeMap([1]).check();
+      expect(findings.map(({ severity }) => severity)).toEqual(['error', 'error']);
       expect(withMap(1, (page) => [page.add(), page.add({ ...DELETED, infomask: HEAP_XMIN_COMMITTED })])).toEqual([
         'heap.map.set_without_page_flag',
         'heap.all_visible.tuple 2',
