@@ -48,7 +48,7 @@ export class Context {
   }
 
   get columns(): number {
-    return this.io.stdout.columns ?? 80;
+    return this.io.stdout.columns || 80; // a terminal that does not know its size says 0
   }
 
   /** Says something to the person at the terminal: on stderr, not with --quiet. */
