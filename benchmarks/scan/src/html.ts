@@ -48,7 +48,7 @@ export function writeHtml(path: string, report: HtmlReport): void {
 }
 
 /** The page as text. */
-export function htmlPage(report: HtmlReport): string {
+function htmlPage(report: HtmlReport): string {
   const charts = [...QUERIES.map((query) => queryChart(report.results, query)), spaceChart(report.results)].filter(
     (chart): chart is Chart => chart !== undefined,
   );

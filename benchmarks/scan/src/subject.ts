@@ -21,7 +21,7 @@ export interface Q6Answer {
 }
 
 /** How each query is run; a query that the subject cannot run is missing. */
-export interface Answerers {
+interface Answerers {
   readonly count?: () => number | Promise<number>;
   readonly judged?: () => number | Promise<number>;
   readonly q6?: () => Q6Answer | Promise<Q6Answer>;

@@ -26,7 +26,7 @@ export interface Segment {
   readonly faults: readonly SegmentFault[];
 }
 
-export interface SegmentFault {
+interface SegmentFault {
   readonly code: string;
   readonly severity: Severity;
   readonly message: string;

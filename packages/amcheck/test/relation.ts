@@ -30,7 +30,7 @@ import {
 } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 
-export const COLUMNS: TupleDescriptor = TupleDescriptor.of([
+const COLUMNS: TupleDescriptor = TupleDescriptor.of([
   { name: 'id', type: int4() },
   { name: 'name', type: text().nullable() },
   { name: 'amount', type: numeric(10, 2).nullable() },
@@ -40,7 +40,7 @@ export const COLUMNS: TupleDescriptor = TupleDescriptor.of([
 /** A row that is visible by its hint bits. */
 export const PLAIN: number = HEAP_XMIN_COMMITTED | HEAP_XMAX_INVALID;
 
-export const XIDS = {
+const XIDS = {
   next: 2000,
   nextEpoch: 0,
   oldest: 700,

@@ -40,7 +40,7 @@ export function catalogBench(size: BlockSize): CatalogBench {
 }
 
 /** Writes a whole file, and makes the directories on the way to it. */
-export function writeFile(vfs: Vfs, path: string, bytes: Uint8Array): void {
+function writeFile(vfs: Vfs, path: string, bytes: Uint8Array): void {
   const makeParents = (of: string): void => {
     const parent = parentPath(of);
     if (vfs.exists(parent)) return;

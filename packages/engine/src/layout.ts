@@ -2,7 +2,7 @@
 import { DEFAULT_TABLESPACE, type Oid, type RelationLocator } from '@blockwright/base';
 
 /** The one database of a data directory. */
-export const DATABASE_OID: Oid = 5;
+const DATABASE_OID: Oid = 5;
 /** Directories of a new data directory, parents first. */
 export const DIRECTORIES: readonly string[] = ['global', 'base', `base/${DATABASE_OID}`, 'wal', 'xact'];
 

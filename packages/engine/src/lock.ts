@@ -6,7 +6,7 @@ import { isStorageError, StorageError } from '@blockwright/base';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 
 /** Name of the lock file below the data directory. */
-export const LOCK_FILE = 'blockwright.pid';
+const LOCK_FILE = 'blockwright.pid';
 
 /** Directories that this process holds: its own pid in a lock file means nothing across two opens in one process. */
 const heldHere = new Set<string>();

@@ -27,13 +27,13 @@ export interface Flip {
   readonly offset: number;
 }
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly byte: number;
   readonly bits: number;
 }
 
-export const PAGE_HEADER: readonly Field[] = [
+const PAGE_HEADER: readonly Field[] = [
   // pd_lsn is two words, the high one first.
   { name: 'pd_lsn high', byte: 0, bits: 32 },
   { name: 'pd_lsn low', byte: 4, bits: 32 },
@@ -46,7 +46,7 @@ export const PAGE_HEADER: readonly Field[] = [
   { name: 'pd_prune_xid', byte: 20, bits: 32 },
 ];
 
-export const TUPLE_HEADER: readonly Field[] = [
+const TUPLE_HEADER: readonly Field[] = [
   { name: 't_xmin', byte: 0, bits: 32 },
   { name: 't_xmax', byte: 4, bits: 32 },
   { name: 't_cid', byte: 8, bits: 32 },
