@@ -52,12 +52,16 @@ const SETUP = [
   "INSERT INTO rewritten SELECT g, 't' || g FROM generate_series(1, 200) g",
   'VACUUM FULL rewritten',
   'VACUUM FULL pg_class',
+  'SET allow_in_place_tablespaces = on',
+  "CREATE TABLESPACE elsewhere LOCATION ''",
+  'CREATE TABLE placed (id int4, t text) TABLESPACE elsewhere',
+  "INSERT INTO placed SELECT g, repeat('placed', g) FROM generate_series(1, 2000, 7) g",
   'CREATE SEQUENCE counted',
   "SELECT nextval('counted')",
   'CREATE INDEX hashed ON churn USING hash (k)',
   'CREATE INDEX ranged ON vacuumed USING brin (id)',
   "CREATE INDEX words ON vacuumed USING gin (to_tsvector('simple', pad))",
-  'CREATE INDEX placed ON vacuumed USING gist (point(id, id))',
+  'CREATE INDEX pointed ON vacuumed USING gist (point(id, id))',
   'CREATE INDEX partly ON vacuumed USING spgist (pad)',
 ];
 const TABLES = [
@@ -72,6 +76,7 @@ const TABLES = [
   'unlogged',
   'parted_low',
   'rewritten',
+  'placed',
 ];
 /** As `PostgresDatabase` names it. */
 const unquoted = (name: string): string => name.replaceAll('"', '');
@@ -95,7 +100,7 @@ beforeAll(async () => {
       `INSERT INTO lz4ed SELECT g, (SELECT string_agg(md5((g * 1000 + h)::text), 'and again, and again') FROM generate_series(1, 400) h) FROM generate_series(9, 12) g`,
     );
   }
-  await server.query('CREATE DATABASE second');
+  await server.query('CREATE DATABASE second TABLESPACE elsewhere');
 }, 300_000);
 
 afterAll(() => server?.close(), 60_000);
@@ -165,6 +170,20 @@ describe('a directory that PostgreSQL wrote', () => {
         expect([name, firstDifference(ourRows(postgres, name), rows)]).toEqual([name, undefined]);
       }
     });
+  }, 120_000);
+
+  it('with rows that nobody has looked at yet is refused, not misread; one look settles it', async () => {
+    await server.query('CREATE TABLE fresh (id int4, t text)');
+    await server.query("INSERT INTO fresh SELECT g, 'row ' || g FROM generate_series(1, 10) g");
+    const reading = async (): Promise<string[]> =>
+      server.whileStopped(() => {
+        expect(checkFindings(server.dataDirectory)).toEqual([]);
+        using postgres = PostgresDatabase.open(server.dataDirectory, { database: 'postgres' });
+        return ourRows(postgres, 'fresh');
+      });
+    await expect(reading()).rejects.toMatchObject({ code: '0A000' });
+    const expected = await theirRows(server, 'fresh');
+    expect(await reading()).toEqual(expected);
   }, 120_000);
 
   it('is refused while the server runs', () => {
