@@ -39,10 +39,14 @@ export function checkDataDirectory(vfs: Vfs, directory: string): void {
   const kind = directoryKind(vfs, directory);
   if (kind === 'missing') throw new StorageError('58P01', `data directory "${directory}" does not exist`);
   if (kind !== 'blockwright') {
-    const what = { postgresql: "is PostgreSQL's", empty: 'is empty', other: 'is not one of ours', file: 'is a file' }[
-      kind
-    ];
-    throw new StorageError('55000', `"${directory}" ${what}, not a Blockwright data directory`, {
+    const what = {
+      postgresql: "It is PostgreSQL's.",
+      empty: 'It is empty.',
+      other: `It has no ${VERSION_FILE}.`,
+      file: 'It is a file.',
+    }[kind];
+    throw new StorageError('55000', `"${directory}" is not a Blockwright data directory`, {
+      detail: what,
       hint:
         kind === 'postgresql'
           ? 'Its files can be read and checked by their paths; they are never written.'

@@ -44,12 +44,21 @@ test('each kind of directory is told from the others', () => {
 test('a directory that is not ours is refused for what it is', () => {
   const vfs = disk();
   expect(() => checkDataDirectory(vfs, '/no')).toThrow(error('58P01', '"/no" does not exist'));
-  expect(() => checkDataDirectory(vfs, '/data')).toThrow(error('55000', '"/data" is empty'));
+  const refused = (path: string, detail: string): void =>
+    expect(() => checkDataDirectory(vfs, path)).toThrow(
+      expect.objectContaining({
+        code: '55000',
+        message: `"${path}" is not a Blockwright data directory`,
+        detail,
+        hint: expect.any(String),
+      }),
+    );
+  refused('/data', 'It is empty.');
   createFile(vfs, '/data/x', text('x'));
-  expect(() => checkDataDirectory(vfs, '/data')).toThrow(error('55000', '"/data" is not one of ours'));
-  expect(() => checkDataDirectory(vfs, '/data/x')).toThrow(error('55000', '"/data/x" is a file'));
+  refused('/data', 'It has no BLOCKWRIGHT_VERSION.');
+  refused('/data/x', 'It is a file.');
   createFile(vfs, '/data/PG_VERSION', text('15\n'));
-  expect(() => checkDataDirectory(vfs, '/data')).toThrow(error('55000', `"/data" is PostgreSQL's`));
+  refused('/data', "It is PostgreSQL's.");
 });
 
 test('another version of ours is refused with both numbers, a garbled one as damage', () => {

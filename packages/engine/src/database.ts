@@ -1,7 +1,6 @@
 // The façade: a data directory, opened; its tables, created, filled and scanned.
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Relation } from '@blockwright/access';
 import {
   type BlockNumber,
   checkOptions,
@@ -14,28 +13,23 @@ import {
   type Steps,
   StorageError,
 } from '@blockwright/base';
-import { BufferPool, type BufferStats } from '@blockwright/bufmgr';
+import type { BufferStats } from '@blockwright/bufmgr';
 import { Catalog, type CatalogEntry, FIRST_NORMAL_OID } from '@blockwright/catalog';
 import { type ControlFile, checkDataDirectory, readControlFile, writeControlFile } from '@blockwright/control';
-import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
+import type { BlockGeometry, BlockSize } from '@blockwright/geometry';
 import {
-  BulkLoader,
-  frozenEncoder,
   type HeapCount,
-  HeapInserter,
   type HeapPageStats,
   heapCount,
   heapFetch,
   heapPageStats,
-  hintedEncoder,
   type UnknownPolicy,
 } from '@blockwright/heap';
-import { StorageManager } from '@blockwright/smgr';
-import { type ColumnType, RowDecoder, type TupleDescriptor, type Vector } from '@blockwright/tuple';
+import { RowDecoder, type TupleDescriptor } from '@blockwright/tuple';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
-import { VisibilityMap } from '@blockwright/visibilitymap';
-import { locatorOf } from './layout.ts';
+import { checkLoadOptions, inTable, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
 import { DirectoryLock } from './lock.ts';
+import { Relations } from './relations.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
 import { type ColumnName, type ColumnTypes, type Row, type TableDef } from './table.ts';
@@ -67,25 +61,15 @@ export interface TableInfo {
   readonly path: string;
 }
 
-/** Column vectors of rows to load. */
-export interface LoadBatch {
-  readonly length: number;
-  /** In the table's column order. */
-  readonly columns: readonly Vector[];
-}
-
-export interface LoadOptions {
-  /**
-   * true, the default: rows are frozen and pages marked all-visible, as PostgreSQL's COPY FREEZE leaves them. false:
-   * rows carry hint bits only, as an ordinary load leaves them after its first scan, and no page is marked.
-   */
-  readonly freeze?: boolean;
+export interface CountOptions {
+  /** false: judge every tuple, without asking the visibility map. */
+  readonly map?: boolean;
+  /** What to do with tuples whose header does not say whether they are visible; `error` by default. */
+  readonly unknown?: UnknownPolicy;
 }
 
 const KNOWN_OPTIONS = ['readOnly', 'sharedBuffers', 'onWarning', 'debugPoison', 'vfs'];
 const DEFAULT_SHARED_BUFFERS = '128MB';
-/** PostgreSQL: the least that `shared_buffers` can be. */
-const LEAST_BUFFERS = 16;
 
 interface DatabaseParts {
   readonly directory: string;
@@ -93,9 +77,7 @@ interface DatabaseParts {
   readonly vfs: Vfs;
   readonly lock: DirectoryLock | undefined;
   readonly control: ControlFile;
-  readonly buffers: number;
-  readonly onWarning: ((message: string) => void) | undefined;
-  readonly debugPoison: boolean;
+  readonly relations: Relations;
 }
 
 /** An open data directory. One process has it at a time. */
@@ -105,34 +87,21 @@ export class Database implements Disposable {
   readonly geometry: BlockGeometry;
   private readonly vfs: Vfs;
   private readonly lock: DirectoryLock | undefined;
-  private readonly storage: StorageManager;
-  private readonly pool: BufferPool;
+  private readonly relations: Relations;
   private readonly catalog: Catalog;
-  private readonly relations = new Map<Oid, Relation>();
-  private readonly maps = new Map<Oid, VisibilityMap>();
-  private readonly inserters = new Map<Oid, HeapInserter>();
+  private readonly loads = new Map<Oid, TableLoad>();
   private control: ControlFile;
   private closed = false;
 
   private constructor(parts: DatabaseParts) {
-    const { directory, readOnly, vfs, control, onWarning } = parts;
-    this.directory = directory;
-    this.readOnly = readOnly;
-    this.vfs = vfs;
+    this.directory = parts.directory;
+    this.readOnly = parts.readOnly;
+    this.vfs = parts.vfs;
     this.lock = parts.lock;
-    this.control = control;
-    this.geometry = BlockGeometry.of(control.blockSize);
-    const { segmentBlocks } = control;
-    this.storage = new StorageManager({ vfs, directory, geometry: this.geometry, segmentBlocks, readOnly });
-    this.pool = new BufferPool({
-      geometry: this.geometry,
-      buffers: parts.buffers,
-      verifyChecksums: control.dataChecksums,
-      writeChecksums: control.dataChecksums,
-      onWarning,
-      debugPoison: parts.debugPoison,
-    });
-    this.catalog = Catalog.read((relfilenode, name) => this.relation(relfilenode, name));
+    this.control = parts.control;
+    this.relations = parts.relations;
+    this.geometry = parts.relations.geometry;
+    this.catalog = Catalog.read((relfilenode, name) => this.relations.handle(relfilenode, name));
   }
 
   /**
@@ -153,24 +122,17 @@ export class Database implements Disposable {
     checkDataDirectory(vfs, path);
     const sharedBytes = parseMemorySize('sharedBuffers', sharedBuffers);
     const lock = readOnly ? undefined : DirectoryLock.take(vfs, path, realPath(path));
+    let relations: Relations | undefined;
     try {
       if (readOnly) DirectoryLock.refuseWhenHeld(vfs, path);
       const control = readControlFile(vfs, path);
       refuseUnlessShutDown(path, control);
-      const buffers = Math.max(sharedBytes / control.blockSize, LEAST_BUFFERS);
-      const database = new Database({
-        directory: path,
-        readOnly,
-        vfs,
-        lock,
-        control,
-        buffers: Math.floor(buffers),
-        onWarning,
-        debugPoison,
-      });
+      relations = new Relations({ vfs, directory: path, control, readOnly, sharedBytes, onWarning, debugPoison });
+      const database = new Database({ directory: path, readOnly, vfs, lock, control, relations });
       if (!readOnly) database.writeControl({ state: 'in production' });
       return database;
     } catch (error) {
+      relations?.abandon();
       lock?.release();
       throw error;
     }
@@ -183,14 +145,14 @@ export class Database implements Disposable {
 
   /** What the buffer pool has done since the database was opened. */
   get bufferStats(): BufferStats {
-    return this.pool.stats;
+    return this.relations.pool.stats;
   }
 
   /** Every table, catalogs included, by name. */
   tables(): TableInfo[] {
     this.checkOpen();
     return this.catalog.entries().map((entry) => {
-      const relation = this.relation(entry.relfilenode, entry.name);
+      const relation = this.relations.handleOf(entry);
       const blocks = relation.blockCount();
       return {
         name: entry.name,
@@ -224,9 +186,14 @@ export class Database implements Disposable {
     }
     const oid = this.control.nextOid;
     this.writeControl({ nextOid: oid + 1 });
-    const relation = this.relation(oid, definition.name);
-    relation.main.create();
-    this.catalog.add(oid, definition.name, definition.descriptor);
+    try {
+      this.relations.handle(oid, definition.name).main.create();
+      this.catalog.add(oid, definition.name, definition.descriptor);
+    } catch (error) {
+      // Rows of bw_attribute may stay behind: their object id is not given again, so nothing ever asks for them.
+      this.relations.unlink(oid);
+      throw error;
+    }
   }
 
   /**
@@ -236,13 +203,18 @@ export class Database implements Disposable {
    */
   insert<Table extends TableDef>(definition: Table, rows: Iterable<Row<Table>>): number {
     this.checkWritable('insert');
-    const { entry, relation } = this.resolve(definition);
+    const entry = this.resolve(definition);
+    this.refuseWhenLoading(entry);
     const names = entry.descriptor.columns.map((column) => column.name);
-    const inserter = this.inserter(entry, relation);
+    const inserter = this.relations.inserterOf(entry);
     let count = 0;
     for (const row of rows) {
       checkOptions(`a row of "${entry.name}"`, row, names);
-      inserter.insert(names.map((name) => (row as Record<string, unknown>)[name]));
+      try {
+        inserter.insert(names.map((name) => (row as Record<string, unknown>)[name]));
+      } catch (error) {
+        throw inTable(error, entry.name);
+      }
       count++;
     }
     return count;
@@ -263,34 +235,17 @@ export class Database implements Disposable {
   }
 
   private *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
+    checkLoadOptions(options);
     this.checkWritable('load');
-    const { entry, relation } = this.resolve(definition);
-    const freeze = options.freeze ?? true;
-    const encoder = (freeze ? frozenEncoder : hintedEncoder)(entry.descriptor, this.geometry);
-    const map = this.map(entry);
-    const loader = new BulkLoader(relation, encoder, map, { allVisible: freeze });
-    let isWhole = false;
+    const entry = this.resolve(definition);
+    this.refuseWhenLoading(entry);
+    const load = new TableLoad(this.relations, entry, options);
+    this.loads.set(entry.oid, load);
     try {
-      for (const batch of batches) {
-        loader.append(batch.columns, batch.length);
-        yield { phase: `loading ${entry.name}`, done: loader.rows, total: 0, unit: 'rows' };
-      }
-      isWhole = true;
+      return yield* load.run(batches);
     } finally {
-      try {
-        loader.finish();
-      } finally {
-        // The table was empty before, and is again: a part of the rows is no state that anybody asked for.
-        if (!isWhole) this.emptyTable(relation, map);
-      }
+      this.loads.delete(entry.oid);
     }
-    return loader.rows;
-  }
-
-  private emptyTable(relation: Relation, map: VisibilityMap): void {
-    map.truncate(0);
-    this.pool.dropFork(relation.main);
-    relation.main.truncate(0);
   }
 
   /**
@@ -302,57 +257,53 @@ export class Database implements Disposable {
     options: ScanOptions<Name>,
   ): Scan<Table, Name> {
     this.checkOpen();
-    const { entry, relation } = this.resolve(definition);
-    return new Scan(relation, entry.descriptor, options);
+    const entry = this.resolve(definition);
+    return new Scan(this.relations.handleOf(entry), entry.descriptor, options);
   }
 
   /** Counts a table's visible rows; with `map: false`, without asking the visibility map. */
-  count(definition: TableDef, options: { map?: boolean; unknown?: UnknownPolicy } = {}): HeapCount {
+  count(definition: TableDef, options: CountOptions = {}): HeapCount {
+    checkOptions('count', options, ['map', 'unknown']);
     this.checkOpen();
-    const { entry, relation } = this.resolve(definition);
-    return heapCount(relation, { map: options.map === false ? undefined : this.map(entry), unknown: options.unknown });
+    const entry = this.resolve(definition);
+    const map = options.map === false ? undefined : this.relations.mapOf(entry);
+    return heapCount(this.relations.handleOf(entry), { map, unknown: options.unknown });
   }
 
   /** How full a table's pages are. */
   pageStats(definition: TableDef): HeapPageStats {
     this.checkOpen();
-    return heapPageStats(this.resolve(definition).relation);
+    return heapPageStats(this.relations.handleOf(this.resolve(definition)));
   }
 
   /** The row at a TID, or undefined when no visible row stands there. */
   fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
     this.checkOpen();
-    const { entry, relation } = this.resolve(definition);
-    const decoder = RowDecoder.for(
-      entry.descriptor,
-      entry.descriptor.columns.map((_, index) => index),
-    );
-    return heapFetch(relation, decoder, block, offset) as Row<Table> | undefined;
+    const entry = this.resolve(definition);
+    const decoder = RowDecoder.for(entry.descriptor);
+    return heapFetch(this.relations.handleOf(entry), decoder, block, offset) as Row<Table> | undefined;
   }
 
   /** Writes every changed page and syncs every file. */
   checkpoint(): void {
     this.checkWritable('checkpoint');
-    this.pool.flushAll();
-    this.storage.syncPending();
+    this.relations.flush();
   }
 
   /**
-   * Writes and syncs everything, and gives the directory back. Again is fine.
-   * @throws StorageError when writing fails: the directory then counts as not shut down cleanly.
+   * Writes and syncs everything, and gives the directory back. A load that is going on is stopped, and its table left
+   * empty. Again is fine.
+   * @throws StorageError when writing fails, or a page is still pinned: the directory then counts as not shut down
+   *   cleanly.
    */
   close(): void {
     if (this.closed) return;
+    for (const load of this.loads.values()) load.undo();
     this.closed = true;
     try {
-      if (!this.readOnly) {
-        this.pool.flushAll();
-        this.storage.syncPending();
-        this.writeControl({ state: 'shut down' });
-      }
-      this.pool.close();
+      this.relations.close();
+      if (!this.readOnly) this.writeControl({ state: 'shut down' });
     } finally {
-      this.storage.close();
       this.lock?.release();
     }
   }
@@ -361,32 +312,8 @@ export class Database implements Disposable {
     this.close();
   }
 
-  private relation(relfilenode: Oid, name: string): Relation {
-    let relation = this.relations.get(relfilenode);
-    if (relation === undefined) {
-      relation = new Relation({ pool: this.pool, storage: this.storage.open(locatorOf(relfilenode)), name });
-      this.relations.set(relfilenode, relation);
-    }
-    return relation;
-  }
-
-  private map(entry: CatalogEntry): VisibilityMap {
-    let map = this.maps.get(entry.relfilenode);
-    if (map === undefined) {
-      map = new VisibilityMap({ pool: this.pool, fork: this.relation(entry.relfilenode, entry.name).vm });
-      this.maps.set(entry.relfilenode, map);
-    }
-    return map;
-  }
-
-  /** The inserter of a table, kept so that the next rows go where the last ones went. */
-  private inserter(entry: CatalogEntry, relation: Relation): HeapInserter {
-    let inserter = this.inserters.get(entry.relfilenode);
-    if (inserter === undefined) {
-      inserter = new HeapInserter(relation, frozenEncoder(entry.descriptor, this.geometry), this.map(entry));
-      this.inserters.set(entry.relfilenode, inserter);
-    }
-    return inserter;
+  private refuseWhenLoading(entry: CatalogEntry): void {
+    if (this.loads.has(entry.oid)) throw new StorageError('55006', `table "${entry.name}" is being loaded`);
   }
 
   private entry(name: string): CatalogEntry {
@@ -402,10 +329,10 @@ export class Database implements Disposable {
   }
 
   /** Finds what a definition names, and refuses one that is not the table's own. */
-  private resolve(definition: TableDef): { entry: CatalogEntry; relation: Relation } {
+  private resolve(definition: TableDef): CatalogEntry {
     const entry = this.entry(definition.name);
     refuseOtherColumns(entry, definition);
-    return { entry, relation: this.relation(entry.relfilenode, entry.name) };
+    return entry;
   }
 
   private writeControl(change: Partial<ControlFile>): void {
@@ -449,9 +376,8 @@ function columnsText(descriptor: TupleDescriptor): string {
 }
 
 function tableOf(entry: CatalogEntry): TableDef {
-  const columns: Record<string, ColumnType<unknown>> = {};
-  for (const { name, type } of entry.descriptor.columns) columns[name] = type;
-  return { name: entry.name, columns: columns as ColumnTypes, descriptor: entry.descriptor };
+  const columns: ColumnTypes = Object.fromEntries(entry.descriptor.columns.map(({ name, type }) => [name, type]));
+  return { name: entry.name, columns, descriptor: entry.descriptor };
 }
 
 function realPath(path: string): string {

@@ -1,6 +1,7 @@
 export { type CheckOptions, type CheckReport, checkPath } from './check.ts';
-export { Database, type LoadBatch, type LoadOptions, type OpenOptions, type TableInfo } from './database.ts';
+export { type CountOptions, Database, type OpenOptions, type TableInfo } from './database.ts';
 export { type InitdbOptions, initdb } from './directory.ts';
+export type { LoadBatch, LoadOptions } from './load.ts';
 export { PostgresDatabase, type PostgresDatabaseOptions } from './postgres-database.ts';
 export { RelationFile, type RelationFileOptions } from './relation-file.ts';
 export { type Batch, Scan, type ScanOptions } from './scan.ts';

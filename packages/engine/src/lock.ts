@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isStorageError, StorageError } from '@blockwright/base';
-import { NodeVfs, type Vfs } from '@blockwright/vfs';
+import { NodeVfs, type Vfs, writeFully } from '@blockwright/vfs';
 
 /** Name of the lock file below the data directory. */
 const LOCK_FILE = 'blockwright.pid';
@@ -46,13 +46,13 @@ export class DirectoryLock {
     const mine = `${path}.${process.pid}.${process.hrtime.bigint().toString(36)}`;
     const file = vfs.open(mine, 'createExclusive');
     try {
-      const bytes = new TextEncoder().encode(lockText());
-      file.write(bytes, 0, bytes.length, 0);
-      file.sync();
-    } finally {
-      file.close();
-    }
-    try {
+      try {
+        const text = new TextEncoder().encode(lockText());
+        writeFully(file, text, 0, text.length, 0);
+        file.sync();
+      } finally {
+        file.close();
+      }
       linkOrTakeOver(vfs, mine, path);
     } finally {
       vfs.unlink(mine);

@@ -23,7 +23,7 @@ export interface PostgresDatabaseOptions {
 }
 
 const KNOWN_OPTIONS = ['database', 'sharedBuffers', 'onWarning', 'vfs'];
-const SMALLEST_BLOCK = 1024;
+const COUNT_OPTIONS = ['map', 'unknown'];
 /** Catalogs and what initdb makes have smaller object ids. PostgreSQL: `FirstNormalObjectId`. */
 const FIRST_NORMAL_OID = 0x4000; // 16384
 
@@ -37,16 +37,14 @@ export class PostgresDatabase implements Disposable {
 
   /**
    * Opens a PostgreSQL data directory of version 13 to 18 whose server is stopped.
-   * @throws StorageError 55006 when it is running; otherwise as `PostgresDirectory.open`.
+   * @throws StorageError 55006 when it is running; RangeError for a `sharedBuffers` that is no size; otherwise as
+   *   `PostgresDirectory.open`.
    */
   static open(directory: string, options: PostgresDatabaseOptions = {}): PostgresDatabase {
     checkOptions('PostgresDatabase.open', options, KNOWN_OPTIONS);
     const { sharedBuffers = '128MB', ...rest } = options;
-    // The block size is known only once the directory is open: the pool is sized for the smallest, and takes memory
-    // only as it is used.
-    const buffers = Math.max(Math.floor(parseMemorySize('sharedBuffers', sharedBuffers) / SMALLEST_BLOCK), 16);
-    const postgres = PostgresDirectory.open(directory, { ...rest, buffers });
-    return new PostgresDatabase(postgres);
+    const bytes = parseMemorySize('sharedBuffers', sharedBuffers);
+    return new PostgresDatabase(PostgresDirectory.open(directory, { ...rest, sharedBuffers: bytes }));
   }
 
   get directory(): string {
@@ -115,13 +113,14 @@ export class PostgresDatabase implements Disposable {
     options: ScanOptions<Name>,
   ): Scan<Table, Name> {
     const table = this.postgres.table(definition.name);
-    for (const column of options.columns) refuseUnreadable(table, column);
+    for (const column of options.columns ?? []) refuseUnreadable(table, column);
     const relation = this.postgres.relation(table);
     return new Scan(relation, table.descriptor, { ...options, fetchToast: this.postgres.toastReader(table) });
   }
 
   /** Counts a table's visible rows; with `map: false`, without asking the visibility map. */
   count(definition: TableDef, options: { map?: boolean; unknown?: UnknownPolicy } = {}): HeapCount {
+    checkOptions('count', options, COUNT_OPTIONS);
     const { pool, vm, relation } = this.parts(definition);
     const map = options.map === false ? undefined : new VisibilityMap({ pool, fork: vm });
     return heapCount(relation, { map, unknown: options.unknown });

@@ -1,10 +1,10 @@
 // A relation file as it lies, without a data directory around it: PostgreSQL's or ours, of any block size, read only.
 import { Relation } from '@blockwright/access';
-import { checkOptions, StorageError } from '@blockwright/base';
+import { checkOptions, ForkNumber, StorageError } from '@blockwright/base';
 import { BufferPool, type BufferStats } from '@blockwright/bufmgr';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { type HeapCount, type HeapPageStats, heapCount, heapPageStats, type UnknownPolicy } from '@blockwright/heap';
-import { StorageManager } from '@blockwright/smgr';
+import { parseRelationFileName, StorageManager } from '@blockwright/smgr';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 import { detectPages } from './detect.ts';
@@ -27,6 +27,7 @@ export interface RelationFileOptions {
 }
 
 const KNOWN_OPTIONS = ['blockSize', 'sharedBuffers', 'verifyChecksums', 'onWarning', 'vfs'];
+const COUNT_OPTIONS = ['map', 'unknown'];
 const LEAST_BUFFERS = 16;
 
 /** A heap relation opened by the path of its first segment; its maps and further segments are looked for beside it. */
@@ -50,8 +51,9 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
 
   /**
    * Opens a relation file with the columns of `table`.
-   * @throws StorageError 58P01 when there is no such file; RangeError when its block size cannot be told, or is not the
-   *   one given.
+   * @throws StorageError 58P01 when there is no such file; 55000 when its name is that of another fork or of a later
+   *   segment, when its block size cannot be told, or is not the one given; RangeError for an option's value that is no
+   *   block size or no size of memory; TypeError for an unknown option.
    */
   static open<Table extends TableDef>(
     path: string,
@@ -59,6 +61,7 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
     options: RelationFileOptions = {},
   ): RelationFile<Table> {
     checkOptions('RelationFile.open', options, KNOWN_OPTIONS);
+    refuseUnlessFirstOfMain(path);
     const vfs = options.vfs ?? new NodeVfs();
     const detected = detectPages(vfs, path);
     const given = options.blockSize === undefined ? undefined : parseBlockSize(options.blockSize);
@@ -97,6 +100,7 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
 
   /** Counts the visible rows; with `map: false`, without asking the visibility map beside the file. */
   count(_table: TableDef, options: { map?: boolean; unknown?: UnknownPolicy } = {}): HeapCount {
+    checkOptions('count', options, COUNT_OPTIONS);
     return heapCount(this.relation, { map: options.map === false ? undefined : this.map, unknown: options.unknown });
   }
 
@@ -119,4 +123,21 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+const FORK_TITLES: Readonly<Record<ForkNumber, string>> = {
+  [ForkNumber.main]: 'the main fork',
+  [ForkNumber.fsm]: 'the free space map',
+  [ForkNumber.vm]: 'the visibility map',
+  [ForkNumber.init]: 'the init fork',
+};
+
+/** Maps hold no rows, and the blocks of a later segment are numbered from its first: neither can be read by itself. */
+function refuseUnlessFirstOfMain(path: string): void {
+  const name = parseRelationFileName(path);
+  if (name === undefined || (name.fork === ForkNumber.main && name.segment === 0)) return;
+  const part = name.fork === ForkNumber.main ? `segment ${name.segment}` : FORK_TITLES[name.fork];
+  throw new StorageError('55000', `"${path}" is ${part} of a relation, which cannot be read by itself`, {
+    hint: `Open the relation's main file, "${name.relation}": what belongs to it is found beside it.`,
+  });
 }

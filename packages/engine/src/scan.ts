@@ -1,6 +1,6 @@
 // A scan as users see it: typed batches, and row objects on top of them.
 import type { Relation } from '@blockwright/access';
-import { nearestName, StorageError } from '@blockwright/base';
+import { checkOptions, nearestName, StorageError } from '@blockwright/base';
 import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
 import {
   type ColumnType,
@@ -43,6 +43,8 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   private started = false;
 
   constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>) {
+    checkOptions('scan', options, ['columns', 'unknown', 'charCodes', 'fetchToast']);
+    if (!Array.isArray(options.columns)) throw new TypeError('a scan needs the columns to read, as an array of names');
     const indexes = options.columns.map((name) => columnIndex(relation.name, descriptor, name));
     this.heapScan = new HeapScan(relation, descriptor, {
       columns: indexes,

@@ -254,6 +254,185 @@ describe('damage', () => {
   });
 });
 
+describe('loading', () => {
+  const batchOf = (database: Database) =>
+    function* () {
+      for (const { length, vectors } of database.scan(part, { columns: allColumns }))
+        yield { length, columns: vectors };
+    };
+
+  it('keeps inserts and other loads out of the table, and loses none of its rows to them', async () => {
+    const vfs = filled();
+    const database = Database.open('/data', { vfs });
+    const copy = table('copy', part.columns);
+    database.createTable(copy);
+    const batches = batchOf(database);
+    let attempts = 0;
+    const loading = database.load(
+      copy,
+      (function* () {
+        for (const batch of batches()) {
+          yield batch;
+          expect(() => database.insert(copy, rows)).toThrow(expect.objectContaining({ code: '55006' }));
+          expect(() => database.loadSync(copy, [])).toThrow(expect.objectContaining({ code: '55006' }));
+          attempts++;
+        }
+      })(),
+    );
+    await expect(loading).resolves.toBe(rows.length);
+    expect(attempts).toBeGreaterThan(0);
+    expect(database.insert(copy, rows.slice(0, 10))).toBe(10);
+    expect(database.count(copy).rows).toBe(rows.length + 10);
+    // The insertion cleared the marks of the page it changed: the map is never ahead of the heap.
+    expect(database.count(copy).pagesByMap).toBeLessThan(database.count(copy).pages);
+    database.close();
+  });
+
+  it('leaves the table empty when it fails or is stopped, and the first error is the one that is seen', async () => {
+    const vfs = filled();
+    const database = Database.open('/data', { vfs });
+    const copy = table('copy', part.columns);
+    database.createTable(copy);
+    const batches = batchOf(database);
+    const boom = new Error('boom');
+    const failing = function* () {
+      yield* batches();
+      throw boom;
+    };
+    expect(() => database.loadSync(copy, failing())).toThrow(boom);
+    expect(database.count(copy)).toMatchObject({ rows: 0, pages: 0 });
+    const fault = vfs.plant({
+      operation: 'truncate',
+      path: 'base/5/16386',
+      errno: 'EIO',
+      times: Number.POSITIVE_INFINITY,
+    });
+    const unlucky = table('unlucky', part.columns);
+    database.createTable(unlucky);
+    expect(() => database.loadSync(unlucky, failing())).toThrow(boom);
+    fault.remove();
+    expect(fault.hits).toBeGreaterThan(0);
+    const stopped = new AbortController();
+    await expect(
+      database.load(
+        copy,
+        (function* () {
+          yield* batches();
+          stopped.abort(boom);
+          for (;;) yield { length: 0, columns: [...batches()][0].columns };
+        })(),
+        { signal: stopped.signal },
+      ),
+    ).rejects.toThrow(boom);
+    expect(database.loadSync(copy, batches())).toBe(rows.length);
+    database.close();
+  });
+
+  it('is stopped by closing, and the directory is clean and without its rows', async () => {
+    const vfs = filled();
+    const database = Database.open('/data', { vfs });
+    const copy = table('copy', part.columns);
+    database.createTable(copy);
+    const first = [...batchOf(database)()][0];
+    const loading = database.load(
+      copy,
+      (function* () {
+        for (;;) yield first;
+      })(),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    database.close();
+    await expect(loading).rejects.toThrow(expect.objectContaining({ code: '57014' }));
+    const again = Database.open('/data', { vfs });
+    expect(again.count(copy)).toMatchObject({ rows: 0, pages: 0 });
+    expect(again.count(part).rows).toBe(rows.length);
+    again.close();
+  });
+
+  it('takes no batch that is shorter than it says, and names the table in what an encoder throws', () => {
+    const vfs = filled();
+    const database = Database.open('/data', { vfs });
+    const copy = table('copy', part.columns);
+    database.createTable(copy);
+    const { columns } = [...batchOf(database)()][0];
+    expect(() => database.loadSync(copy, [{ length: 1e6, columns }])).toThrow(
+      /table "copy": the vector of column "p_partkey"/,
+    );
+    expect(() => database.loadSync(copy, [{ length: 1, columns: columns.slice(1) }])).toThrow(
+      /8 columns, and the batch 7/,
+    );
+    expect(() => database.insert(part, [{ ...row(1), p_brand: 'x'.repeat(11) }])).toThrow(
+      /table "part": column "p_brand"/,
+    );
+    database.close();
+  });
+});
+
+describe('options and failures', () => {
+  it('that are misspelt are refused', () => {
+    const vfs = filled();
+    const database = Database.open('/data', { vfs });
+    expect(() => database.scan(part, { colums: ['p_name'] } as never)).toThrow(/did you mean "columns"/);
+    expect(() => database.scan(part, {} as never)).toThrow(/needs the columns/);
+    expect(() => database.count(part, { maps: false } as never)).toThrow(/did you mean "map"/);
+    expect(() => database.loadSync(part, [], { freez: true } as never)).toThrow(/did you mean "freeze"/);
+    database.close();
+  });
+
+  it('of opening leave no file open', () => {
+    const vfs = new MemoryVfs();
+    initdb('/data', { vfs });
+    flip(vfs, '/data/base/5/1249', 8100);
+    const opened: string[] = [];
+    const closed: string[] = [];
+    const open = vfs.open.bind(vfs);
+    vfs.open = (path, mode) => {
+      const file = open(path, mode);
+      const close = file.close.bind(file);
+      opened.push(path);
+      file.close = () => {
+        closed.push(path);
+        close();
+      };
+      return file;
+    };
+    expect(() => Database.open('/data', { vfs })).toThrow(expect.objectContaining({ code: 'XX001' }));
+    expect([...new Set(closed)].sort()).toEqual([...new Set(opened)].sort());
+  });
+
+  it('of creating a table leave no file behind, and the name is free', () => {
+    const vfs = made();
+    const database = Database.open('/data', { vfs });
+    const files = (): string[] => vfs.readdir('/data/base/5');
+    const before = files();
+    const fault = vfs.plant({ operation: 'open', path: 'base/5/16384', errno: 'EIO' });
+    expect(() => database.createTable(part)).toThrow(expect.objectContaining({ code: '58030' }));
+    fault.remove();
+    expect(files()).toEqual(before);
+    database.createTable(part);
+    database.close();
+    Database.open('/data', { vfs }).close();
+  });
+
+  it('everything is synced before the control file says "shut down"', () => {
+    const vfs = made();
+    const database = Database.open('/data', { vfs });
+    database.createTable(part);
+    database.insert(part, rows);
+    vfs.journal.length = 0;
+    database.close();
+    const at = (operation: string, path: string): number =>
+      vfs.journal.findLastIndex((entry) => entry.operation === operation && entry.path.includes(path));
+    expect(at('write', 'base/5/16384')).toBeGreaterThanOrEqual(0);
+    expect(Math.max(at('sync', 'base/5/16384'), at('datasync', 'base/5/16384'))).toBeGreaterThan(
+      at('write', 'base/5/16384'),
+    );
+    expect(at('rename', 'global/control')).toBeGreaterThan(
+      Math.max(at('sync', 'base/5/16384'), at('datasync', 'base/5/16384')),
+    );
+  });
+});
+
 describe('closing', () => {
   it('twice is fine, and using a closed database is refused', () => {
     const vfs = made();

@@ -80,3 +80,9 @@ test('every link and script is there', () => {
   };
   for (const [, name] of README.matchAll(/npm run ([\w:-]+)/g)) expect(scripts).toHaveProperty(name);
 });
+
+test('npx finds the command in a clone: its link stands where npx looks first', () => {
+  const bin = join(ROOT, 'node_modules/.bin', process.platform === 'win32' ? 'blockwright.cmd' : 'blockwright');
+  expect(existsSync(bin)).toBe(true);
+  expect(README).toContain('npx blockwright ');
+});
