@@ -57,20 +57,20 @@ export function createSql(name: string, definition: TableDef): string {
   return `CREATE TABLE ${name} (${columnsSql(definition).join(', ')}) WITH (autovacuum_enabled = off)`;
 }
 
-/** Puts files of ours in place of the server's own, its free space maps removed, with one stop and start for all. */
+/** Puts files of ours in place of the server's own, with one stop and start for all. */
 export async function putInPlace(server: PostgresServer, files: Readonly<Record<string, OwnFiles>>): Promise<void> {
   const paths: Record<string, string> = {};
   for (const name of Object.keys(files)) paths[name] = await server.relationPath(name);
   await server.query('CHECKPOINT');
   await server.whileStopped(() => {
-    for (const [name, { main, vm }] of Object.entries(files)) {
-      const path = paths[name];
-      for (const suffix of ['', '_vm', '_fsm']) rmSync(path + suffix, { force: true });
-      writeFileSync(path, main);
-      server.adopt(path);
-      if (vm === undefined) continue;
-      writeFileSync(`${path}_vm`, vm);
-      server.adopt(`${path}_vm`);
+    for (const [name, { main, vm, fsm }] of Object.entries(files)) {
+      for (const [suffix, bytes] of [['', main] as const, ['_vm', vm] as const, ['_fsm', fsm] as const]) {
+        const path = paths[name] + suffix;
+        rmSync(path, { force: true });
+        if (bytes === undefined) continue;
+        writeFileSync(path, bytes);
+        server.adopt(path);
+      }
     }
   });
 }

@@ -97,6 +97,13 @@ describe.each(TABLES)(`$name rows (seed ${SEED})`, ({ name }) => {
     expect(pagesInUse(theirs[`${name}_selected`])).toBeGreaterThan(3);
   });
 
+  it('inserted leave the free space map that INSERT leaves', async () => {
+    const map = (how: string) => server.query('SELECT blkno, avail FROM pg_freespace($1)', [`${name}_${how}`]);
+    const expected = await map('selected');
+    expect(await map('inserted')).toEqual(expected);
+    if (name === 'wide' || name === 'mixed') expect(expected.some(({ avail }) => Number(avail) > 0)).toBe(true);
+  });
+
   it('loaded lie where COPY FREEZE puts them, on pages marked as it marks them', () => {
     expect(difference(own[`${name}_loaded`].main, theirs[`${name}_copied`], { flags: true })).toBeUndefined();
   });
