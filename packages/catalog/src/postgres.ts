@@ -27,18 +27,20 @@ import { toastReader } from './toast.ts';
 export interface PostgresOptions {
   /** Name of the database; by default the only one that is neither a template nor `postgres`, else `postgres`. */
   readonly database?: string;
-  /** Blocks of the buffer pool; 4096 by default. */
-  readonly buffers?: number;
+  /** Bytes of the buffer pool; 32 MB by default. Its blocks are as large as the control file says. */
+  readonly sharedBuffers?: number;
   readonly onWarning?: (message: string) => void;
   readonly vfs?: Vfs;
 }
 
-const KNOWN_OPTIONS = ['database', 'buffers', 'onWarning', 'vfs'];
+const KNOWN_OPTIONS = ['database', 'sharedBuffers', 'onWarning', 'vfs'];
 const PG_CLASS: Oid = 1259;
 const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_DATABASE: Oid = 1262;
-const DEFAULT_BUFFERS = 1 << 12;
+const DEFAULT_SHARED_BUFFERS = 1 << 25;
+/** PostgreSQL: the least that `shared_buffers` can be. */
+const LEAST_BUFFERS = 16;
 /** PostgreSQL: `PG_UTF8`, pg_wchar.h. */
 const ENCODING_UTF8 = 6;
 
@@ -95,7 +97,10 @@ export class PostgresDirectory implements Disposable {
     });
     this.pool = new BufferPool({
       geometry: this.geometry,
-      buffers: options.buffers ?? DEFAULT_BUFFERS,
+      buffers: Math.max(
+        Math.floor((options.sharedBuffers ?? DEFAULT_SHARED_BUFFERS) / this.geometry.size),
+        LEAST_BUFFERS,
+      ),
       verifyChecksums: this.control.dataChecksumVersion !== 0,
       onWarning: options.onWarning,
     });
@@ -115,7 +120,8 @@ export class PostgresDirectory implements Disposable {
   /**
    * Opens a PostgreSQL data directory of version 13 to 18.
    * @throws StorageError 58P01, 0A000 or XX001 when it is none, of another version, or its control file is damaged;
-   *   42704 when it has no such database, or several and none was named.
+   *   42704 when it has no such database, or several and none was named; RangeError for a pool larger than this machine
+   *   can hold.
    */
   static open(directory: string, options: PostgresOptions = {}): PostgresDirectory {
     checkOptions('PostgresDirectory.open', options, KNOWN_OPTIONS);

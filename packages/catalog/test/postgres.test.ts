@@ -23,7 +23,7 @@ function changed(version: (typeof POSTGRES_VERSIONS)[number], changes: Record<st
 }
 
 function open(vfs: PostgresOptions['vfs'], options: PostgresOptions = {}): PostgresDirectory {
-  return PostgresDirectory.open('/pg', { vfs, database: 'postgres', buffers: 256, ...options });
+  return PostgresDirectory.open('/pg', { vfs, database: 'postgres', sharedBuffers: 1 << 21, ...options });
 }
 
 function rowsOf(postgres: PostgresDirectory, name: string): unknown[][] {

@@ -85,7 +85,9 @@ describe('opening', () => {
     const vfs = copied(pgData(8192));
     vfs.journal.length = 0;
     const database = PostgresDatabase.open('/pg', { vfs });
-    for (const { name } of database.tables()) database.count(database.table(name), { unknown: 'skip' });
+    for (const { name, blocks } of database.tables()) {
+      if (blocks > 0) database.count(database.table(name), { unknown: 'skip' });
+    }
     database.close();
     database.close();
     const changing = ['mkdir', 'rmdir', 'unlink', 'rename', 'link', 'write', 'truncate', 'sync', 'datasync', 'create'];
