@@ -249,7 +249,11 @@ describe('a table is refused', () => {
     expect(damagedColumn((m, row) => (m.u16[(row + 78) >> 1] = 7))).toThrow(damaged); // of another number
     expect(damagedColumn((m, row) => (m.u8[row + 4] = 't'.charCodeAt(0)))).toThrow(damaged); // of another's name
     expect(damagedColumn((m, row) => (m.u8[row + 93] = 'z'.charCodeAt(0)))).toThrow(damaged); // attalign
-    expect(damagedColumn((m, row) => (m.u32[(row + 68) >> 2] = 1700) && (m.u32[(row + 88) >> 2] = 0x7fff0004))).toThrow(
+    const impossible = damagedColumn((m, row) => {
+      m.u32[(row + 68) >> 2] = 1700; // atttypid: numeric
+      m.u32[(row + 88) >> 2] = 0x7fff0004; // atttypmod: of 32767 digits
+    });
+    expect(impossible).toThrow(damaged);
       damaged,
     );
   });
