@@ -254,8 +254,6 @@ describe('a table is refused', () => {
       m.u32[(row + 88) >> 2] = 0x7fff0004; // atttypmod: of 32767 digits
     });
     expect(impossible).toThrow(damaged);
-      damaged,
-    );
   });
 
   it('when its rows of pg_class may or may not be visible, with a word on why', () => {
