@@ -22,15 +22,21 @@ import { PEERS, type Peer, startPeer } from './peer-subject.ts';
 import type { Q1Group } from './queries.ts';
 import {
   POSTGRES_BLOCK_SIZE,
+  type PoolStats,
   type Q6Answer,
   QUERIES,
   QUERY_TITLES,
   type Query,
   type Sampled,
   type Subject,
+  withSubjects,
 } from './subject.ts';
 import { summarySentences } from './summary.ts';
 
+const DEFAULT_SCALE = 0.01;
+const sizeText = (size: BlockSize): string => `${size >>> 10}kB`;
+
+// Scale and block sizes have no default here, so that those that were given beside a directory or file are noticed.
 const OPTIONS = {
   directory: {
     type: 'string',
@@ -46,11 +52,17 @@ const OPTIONS = {
   },
   blockSizes: {
     type: 'list',
-    default: BLOCK_SIZES.map((size) => `${size >>> 10}kB`),
+    default: undefined,
     placeholder: 'SIZES',
-    help: 'block sizes to make data directories of',
+    help: `block sizes to make data directories of (default: ${BLOCK_SIZES.map(sizeText).join(',')})`,
   },
-  scale: { type: 'number', default: 0.01, min: 0.001, max: 100, help: 'TPC-H scale of the rows to load' },
+  scale: {
+    type: 'number',
+    default: undefined,
+    min: 0.001,
+    max: 100,
+    help: `TPC-H scale of the rows to load (default: ${DEFAULT_SCALE})`,
+  },
   queries: { type: 'list', default: [...QUERIES], choices: [...QUERIES], help: 'what to run' },
   peers: { type: 'list', default: undefined, choices: [...PEERS], help: 'other databases to run beside' },
   rounds: { type: 'number', default: 9, min: 9, max: 1000, integer: true, help: 'interleaved rounds' },
@@ -79,117 +91,135 @@ export const scanBenchmark: Benchmark = defineBenchmark({
     { key: 'tailWaste', title: 'waste/page' },
     { key: 'poolHits', title: 'pool hits' },
   ],
-  run: async (options, context, machine) => {
-    refuseContradictions(options);
-    const queries = options.queries as readonly Query[];
+  run: async (given, context, machine) => {
+    refuseContradictions(given);
+    const plan = planOf(given);
+    const html = given.html === undefined ? undefined : await import('./html.ts');
+    if (given.html !== undefined) html?.tryHtml(given.html);
     const sampled: Sampled[] = [];
     const about = new Set<string>();
     let source = '';
-    for (const group of planGroups(options)) {
-      const subjects: Subject[] = [];
-      try {
-        for await (const subject of openGroup(group, options, queries, context)) subjects.push(subject);
-        const answers = rightAnswers(subjects[0] as OurSubject, options);
+    for (const sizes of groupsOf(plan)) {
+      await withSubjects(openGroup(sizes, plan, context), async (subjects) => {
+        const answers = rightAnswers(subjects[0] as OurSubject, plan);
         source = answers.source;
-        sampled.push(...(await measure(subjects, answers, options, queries, context)));
+        sampled.push(...(await measure(subjects, answers, plan, context)));
         for (const subject of subjects) if (subject.about !== undefined) about.add(subject.about);
-      } finally {
-        for (const subject of subjects) await subject.close();
-      }
+      });
     }
     const results = sampled.map(({ cell }) => cell);
     const report = {
       results,
-      aims: scanAims(sampled, options.scale),
+      aims: scanAims(sampled, plan.generated?.scale ?? 0),
+      settings: settingsOf(plan),
       notes: [
         ...summarySentences(results),
         `Every answer was compared with ${source}. Pages are warm in the pool, one thread; the rows are TPC-H's, the queries derived from it, and the figures cannot be compared with published TPC results.`,
+        ...asTheyAreNote(plan),
         ...cacheNote(results, machine),
         ...about,
       ],
     };
-    if (options.html !== undefined) {
-      const { writeHtml } = await import('./html.ts');
-      writeHtml(options.html, { ...report, machine, scale: isGenerated(options) ? options.scale : undefined });
-    }
+    if (given.html !== undefined) html?.writeHtml(given.html, { ...report, machine, scale: plan.generated?.scale });
     return report;
   },
 });
 
-function refuseContradictions({ directory, file, peers }: Options): void {
+function refuseContradictions({ directory, file, peers, scale, blockSizes }: Options): void {
   if (directory !== undefined && file !== undefined)
     throw new RangeError('bench scan takes --directory or --file, not both');
-  if ((directory !== undefined || file !== undefined) && peers !== undefined) {
+  if (directory === undefined && file === undefined) return;
+  if (peers !== undefined) {
     throw new RangeError(
       'bench scan runs peers only beside rows that it loads itself: leave out --directory and --file, or --peers',
     );
   }
+  for (const [flag, value] of [['--scale', scale] as const, ['--block-sizes', blockSizes] as const]) {
+    if (value === undefined) continue;
+    throw new RangeError(
+      `bench scan takes ${flag} for rows that it loads itself: those of --directory and --file are scanned as they are`,
+    );
+  }
 }
 
-/** Whether the rows are loaded for this run. */
-function isGenerated({ directory, file }: Options): boolean {
-  return directory === undefined && file === undefined;
+/** What is going to run, defaults filled in, each thing once. */
+interface Plan {
+  readonly directory: string | undefined;
+  readonly file: string | undefined;
+  readonly queries: readonly Query[];
+  readonly rounds: number;
+  readonly seed: number;
+  /** How the rows are loaded; undefined when they stand already. */
+  readonly generated:
+    | { readonly scale: number; readonly blockSizes: readonly BlockSize[]; readonly peers: readonly Peer[] }
+    | undefined;
 }
 
-/** Subjects that are measured in the same rounds. */
-interface Group {
-  readonly blockSizes: readonly BlockSize[];
+function planOf({ directory, file, queries, rounds, seed, scale, blockSizes, peers }: Options): Plan {
+  const stands = directory !== undefined || file !== undefined;
+  const generated = stands
+    ? undefined
+    : {
+        scale: scale ?? DEFAULT_SCALE,
+        blockSizes: once(blockSizes?.map((size) => parseBlockSize(size)) ?? BLOCK_SIZES),
+        peers: once((peers ?? []) as readonly Peer[]),
+      };
+  return { directory, file, queries: once(queries as readonly Query[]), rounds, seed, generated };
 }
 
-/** All block sizes together where memory allows; else one after the other, each with its peers. */
-function planGroups(options: Options): Group[] {
-  if (!isGenerated(options)) return [{ blockSizes: [] }];
-  const sizes = [...new Set(options.blockSizes.map((size) => parseBlockSize(size)))];
+function once<Item>(items: readonly Item[]): readonly Item[] {
+  return [...new Set(items)];
+}
+
+/** The options as they were used, where that is more than what was given. */
+function settingsOf({ queries, generated }: Plan): Record<string, unknown> {
+  if (generated === undefined) return { queries };
+  const { scale, blockSizes, peers } = generated;
+  return { queries, scale, blockSizes: blockSizes.map(sizeText), ...(peers.length > 0 && { peers }) };
+}
+
+/** Block sizes measured in the same rounds: all where memory allows; else one after the other, each with its peers. */
+function groupsOf({ generated }: Plan): (readonly BlockSize[])[] {
+  if (generated === undefined) return [[]];
+  const { scale, blockSizes, peers } = generated;
   // A table for each count, in the pool and in the file cache; as much again for each peer.
-  const perSize = rowCounts(options.scale).lineitem * ROW_BYTES * 4 * (1 + (options.peers?.length ?? 0));
-  return perSize * sizes.length < totalmem() * 0.6
-    ? [{ blockSizes: sizes }]
-    : sizes.map((size) => ({ blockSizes: [size] }));
+  const perSize = rowCounts(scale).lineitem * ROW_BYTES * 4 * (1 + peers.length);
+  return perSize * blockSizes.length < totalmem() * 0.6 ? [blockSizes] : blockSizes.map((size) => [size]);
 }
 
 async function* openGroup(
-  group: Group,
-  options: Options,
-  queries: readonly Query[],
-  context: BenchmarkContext,
+  blockSizes: readonly BlockSize[],
+  { directory, file, queries, generated }: Plan,
+  { signal, progress }: BenchmarkContext,
 ): AsyncGenerator<Subject> {
-  if (options.directory !== undefined) {
-    yield openSubject(options.directory);
-    return;
-  }
-  if (options.file !== undefined) {
-    yield fileSubject(options.file);
-    return;
-  }
-  const { signal, progress } = context;
+  if (directory !== undefined) yield openSubject(directory);
+  if (file !== undefined) yield fileSubject(file);
+  if (generated === undefined) return;
   const load: LoadOptions = {
-    scale: options.scale,
+    scale: generated.scale,
     pool: TextPool.open({ onProgress: progress }),
     signal,
     progress,
     withUnmarked: queries.includes('judged'),
   };
-  for (const size of group.blockSizes) yield await loadSubject(size, load);
-  const peers = (options.peers ?? []) as readonly Peer[];
-  for (const peer of peers) {
+  for (const size of blockSizes) yield await loadSubject(size, load);
+  for (const peer of generated.peers) {
     if (peer === 'postgres') {
-      if (group.blockSizes.includes(POSTGRES_BLOCK_SIZE))
-        yield await startPeer(peer, POSTGRES_BLOCK_SIZE, load, queries);
-    } else for (const size of group.blockSizes) yield await startPeer(peer, size, load, queries);
+      if (blockSizes.includes(POSTGRES_BLOCK_SIZE)) yield await startPeer(peer, POSTGRES_BLOCK_SIZE, load, queries);
+    } else for (const size of blockSizes) yield await startPeer(peer, size, load, queries);
   }
 }
 
-function rightAnswers(first: OurSubject, options: Options): Answers {
-  const generated = isGenerated(options);
-  return (generated ? publishedAnswers(options.scale) : undefined) ?? computedAnswers(first.target, first.table);
+function rightAnswers(first: OurSubject, { generated }: Plan): Answers {
+  const known = generated === undefined ? undefined : publishedAnswers(generated.scale);
+  return known ?? computedAnswers(first.target, first.table);
 }
 
 async function measure(
   subjects: readonly Subject[],
   answers: Answers,
-  options: Options,
-  queries: readonly Query[],
-  context: BenchmarkContext,
+  { queries, rounds, seed }: Plan,
+  { signal, progress }: BenchmarkContext,
 ): Promise<Sampled[]> {
   const planned = subjects.flatMap((subject) =>
     queries.flatMap((query) => {
@@ -197,16 +227,23 @@ async function measure(
       return variant === undefined ? [] : [{ query, subject, variant }];
     }),
   );
-  const { rounds, seed } = options;
-  const { signal, progress } = context;
+  const before = new Map(subjects.map((subject) => [subject, subject.poolStats()]));
   const measured = await measureRounds(
     planned.map(({ variant }) => variant),
     { rounds, seed, signal, progress, phase: 'scanning', sampleMs: 5, warmUpMs: 100 },
   );
   return planned.map(({ query, subject }, i) => {
     const own = measured[i] as Measured;
-    return { query, subject, cell: cell(own, query, subject), samplesNs: own.samplesNs };
+    const poolHits = hitsSince(before.get(subject), subject.poolStats());
+    return { query, subject, cell: cell(own, query, subject, poolHits), samplesNs: own.samplesNs };
   });
+}
+
+/** Pages found in memory among those that were asked for, 0 to 1; undefined where it is not known. */
+function hitsSince(before: PoolStats | undefined, after: PoolStats | undefined): number | undefined {
+  if (before === undefined || after === undefined) return undefined;
+  const hits = after.hits - before.hits;
+  return hits / Math.max(hits + after.reads - before.reads, 1);
 }
 
 function queryVariant(query: Query, subject: Subject, answers: Answers): Variant | undefined {
@@ -225,7 +262,7 @@ function queryVariant(query: Query, subject: Subject, answers: Answers): Variant
   return { name, units: subject.rows, run: run as () => unknown, check };
 }
 
-function cell(measured: Measured, query: Query, subject: Subject): Cell {
+function cell(measured: Measured, query: Query, subject: Subject, poolHits: number | undefined): Cell {
   const { engine, blockSize, pages, bytes, tailWaste } = subject;
   const made = cellOf(measured, { blockSize, engine, query });
   return {
@@ -234,8 +271,15 @@ function cell(measured: Measured, query: Query, subject: Subject): Cell {
     pages,
     bytes,
     tailWaste,
-    poolHits: subject.poolHits(),
+    poolHits,
   };
+}
+
+function asTheyAreNote({ queries, generated }: Plan): string[] {
+  if (generated !== undefined || !queries.includes('judged')) return [];
+  return [
+    `${QUERY_TITLES.judged} ran on the pages as they are, marked or not, frozen or not; it does not ask the map.`,
+  ];
 }
 
 /** Says when the data fit the processor's cache: then it is the cache that was measured. */

@@ -1,6 +1,16 @@
 // The report as one self-contained page: its charts are drawn by Chart.js, whose code is written into the page, so that
 // it opens from a disk or an attachment, without a network.
-import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { StorageError } from '@blockwright/base';
@@ -35,16 +45,38 @@ interface Chart {
 const COLOURS = ['#2f6fde', '#e08a1e', '#3a9b6f'];
 
 /**
- * Writes the page, replacing a file of that name.
+ * Tries whether the page can be written, before anything is measured for it. Nothing is changed or left behind.
+ * @throws StorageError 58030 when it cannot be written.
+ */
+export function tryHtml(path: string): void {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    // Opening a pipe would wait for its reader, and a device has nothing to try.
+    if (stat !== undefined && !stat.isFile() && !stat.isDirectory()) return;
+    closeSync(openSync(path, 'a'));
+    if (stat === undefined) unlinkSync(realpathSync(path));
+  } catch (cause) {
+    throw cannotWrite(path, cause);
+  }
+}
+
+/**
+ * Writes the page, replacing a file of that name; where there was none, a page that cannot be written whole is removed.
  * @throws StorageError 58030 when it cannot be written.
  */
 export function writeHtml(path: string, report: HtmlReport): void {
   const page = htmlPage(report);
+  const isNew = !existsSync(path);
   try {
     writeFileSync(path, page);
   } catch (cause) {
-    throw new StorageError('58030', `cannot write "${path}": ${(cause as Error).message}`, { cause });
+    if (isNew) rmSync(path, { force: true });
+    throw cannotWrite(path, cause);
   }
+}
+
+function cannotWrite(path: string, cause: unknown): StorageError {
+  return new StorageError('58030', `cannot write "${path}": ${(cause as Error).message}`, { cause });
 }
 
 /** The page as text. */

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Progress } from '@blockwright/base';
+import { type Progress, StorageError } from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
 import { Database, initdb, PostgresDatabase, RelationFile, type TableDef } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
@@ -74,8 +74,7 @@ export async function loadSubject(blockSize: BlockSize, options: LoadOptions): P
     database.checkpoint();
     return subjectOf(database, marked, unmarked, database.blockSize, blocksOf(database, marked.name), close);
   } catch (error) {
-    close();
-    throw error;
+    throw closedAfter(error, close);
   }
 }
 
@@ -97,28 +96,45 @@ export function openSubject(directory: string): OurSubject {
   const database = open(poolBytes(bytes));
   try {
     const table = database.table('lineitem');
-    return subjectOf(database, table, undefined, database.blockSize, blocksOf(database, 'lineitem'), () =>
-      database.close(),
-    );
+    const blocks = blocksOf(database, 'lineitem');
+    const subject = subjectOf(database, table, undefined, database.blockSize, blocks, () => database.close());
+    if (subject.rows === 0) throw noRows(`table "lineitem" of "${directory}"`);
+    return subject;
   } catch (error) {
-    database.close();
-    throw error;
+    throw closedAfter(error, () => database.close());
   }
 }
 
 /** A relation file with lineitem's columns, PostgreSQL's or ours, as it lies. */
 export function fileSubject(path: string): OurSubject {
   const table = lineitemTable('lineitem');
+  if (new NodeVfs().stat(path)?.size === 0) throw noRows(`"${path}"`); // no block size can be told from it either
   const small = RelationFile.open(path, table);
   const bytes = small.blocks * small.geometry.size;
   small.close();
   const file = RelationFile.open(path, table, { sharedBuffers: poolBytes(bytes) });
   try {
-    return subjectOf(file, table, undefined, file.geometry.size, file.blocks, () => file.close());
+    const subject = subjectOf(file, table, undefined, file.geometry.size, file.blocks, () => file.close());
+    if (subject.rows === 0) throw noRows(`"${path}"`);
+    return subject;
   } catch (error) {
-    file.close();
-    throw error;
+    throw closedAfter(error, () => file.close());
   }
+}
+
+/** The error that a time a row of no rows would be. */
+function noRows(what: string): StorageError {
+  return new StorageError('55000', `${what} has no rows to scan`);
+}
+
+/** `error`, after closing what it leaves open; that closing fails too is not what went wrong. */
+function closedAfter(error: unknown, close: () => void): unknown {
+  try {
+    close();
+  } catch {
+    // The first error is the one to tell.
+  }
+  return error;
 }
 
 /**
@@ -142,16 +158,20 @@ function subjectOf(
   close: () => void,
 ): OurSubject {
   const { tailBytes } = target.pageStats(table);
+  const { rows } = target.count(table, { map: false });
+  // The map and the second table come into the pool too: no timed round reads a page.
+  target.count(table);
+  if (unmarked !== undefined) target.count(unmarked, { map: false });
   return {
     engine: 'blockwright',
     blockSize,
-    rows: target.count(table, { map: false }).rows,
+    rows,
     pages,
     bytes: pages * blockSize,
     tailWaste: pages > 1 ? tailBytes / (pages - 1) : 0,
-    poolHits: () => {
+    poolStats: () => {
       const { hits, reads } = target.bufferStats;
-      return hits / Math.max(hits + reads, 1);
+      return { hits, reads };
     },
     answer: {
       count: () => target.count(table).rows,

@@ -35,7 +35,7 @@ function subjectOf(peer: LineitemPeer): Subject {
     pages: peer.pages,
     bytes: peer.bytes,
     tailWaste: undefined,
-    poolHits: () => undefined,
+    poolStats: () => undefined,
     answer: {
       count: () => peer.count(),
       judged: peer.countJudged === undefined ? undefined : peer.countJudged.bind(peer),

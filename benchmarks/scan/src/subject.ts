@@ -28,6 +28,11 @@ interface Answerers {
   readonly q1?: () => readonly Q1Group[] | Promise<readonly Q1Group[]>;
 }
 
+export interface PoolStats {
+  readonly hits: number;
+  readonly reads: number;
+}
+
 /** lineitem in one engine at one block size, in memory. */
 export interface Subject {
   /** `blockwright`, or the peer's name and version. */
@@ -38,12 +43,40 @@ export interface Subject {
   readonly bytes: number;
   /** Bytes a page that no tuple uses, on average, the last page left out; undefined where it is not known. */
   readonly tailWaste: number | undefined;
-  /** Pages found in memory among those asked for so far, 0 to 1; undefined where it is not known. */
-  readonly poolHits: () => number | undefined;
+  /** Pages found in memory, and pages read, since it was opened; undefined where it is not known. */
+  readonly poolStats: () => PoolStats | undefined;
   readonly answer: Answerers;
   /** Sentences about a peer: settings, and what it does that we do not. */
   readonly about: string | undefined;
   close(): void | Promise<void>;
+}
+
+/**
+ * Opens subjects, uses them together, and closes every one that was opened, also after an error and when another's
+ * closing fails. The error that is thrown is the first.
+ */
+export async function withSubjects<Result>(
+  opening: AsyncIterable<Subject> | Iterable<Subject>,
+  use: (subjects: readonly Subject[]) => Promise<Result>,
+): Promise<Result> {
+  const subjects: Subject[] = [];
+  const results: Result[] = [];
+  const errors: unknown[] = [];
+  try {
+    for await (const subject of opening) subjects.push(subject);
+    results.push(await use(subjects));
+  } catch (error) {
+    errors.push(error);
+  }
+  for (const subject of subjects) {
+    try {
+      await subject.close();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+  return results[0] as Result;
 }
 
 /** A cell that was measured, with its samples. */

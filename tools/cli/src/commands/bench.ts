@@ -176,7 +176,11 @@ function printReport(context: Context, benchmark: Benchmark, report: BenchmarkRe
     paragraph(`${mark} ${aimText(aim)}`, '  ');
   }
   const unmeasured = report.aims.filter(({ met }) => met === null).length;
-  if (unmeasured > 0) paragraph(`- ${unmeasured} aims were not measured: --json lists them`, '  ');
+  if (unmeasured > 0) {
+    const what =
+      unmeasured === 1 ? 'aim was not measured: --json lists it' : 'aims were not measured: --json lists them';
+    paragraph(`- ${unmeasured} ${what}`, '  ');
+  }
   if ((report.notes ?? []).length > 0) out.line();
   for (const note of report.notes ?? []) paragraph(note, '  ');
 }
