@@ -139,9 +139,16 @@ function enclosingDirectory(
   return undefined;
 }
 
+/** A path as it stands below a directory, with `/` between names on every system; the path itself when it does not. */
+export function pathBelow(directory: string, path: string): string {
+  const separator = path.charAt(directory.length);
+  if (!path.startsWith(directory) || (separator !== '/' && separator !== '\\')) return path;
+  return path.slice(directory.length + 1).replaceAll('\\', '/');
+}
+
 function* checkOne(vfs: Vfs, subject: Subject, relation: string, sink: FindingSink): Steps<FileSummary[]> {
   const { premises, directory } = subject;
-  const shown = (path: string): string => (path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path);
+  const shown = (path: string): string => pathBelow(directory, path);
   const table = premises.tables.get(shown(relation));
   const options: RelationCheckOptions = {
     vfs,
