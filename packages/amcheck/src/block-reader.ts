@@ -93,7 +93,8 @@ function openSegment(
 ): Segment {
   const faults: SegmentFault[] = [];
   const fault = (code: string, message: string, byteOffset?: number): void => {
-    faults.push({ code: `file.${code}`, severity: 'error', message, byteOffset });
+    const at = byteOffset === undefined ? {} : { byteOffset };
+    faults.push({ code: `file.${code}`, severity: 'error', message, ...at });
   };
   const nothing = { path, number, firstBlock: 0, blocks: 0, file: undefined, faults };
   const firstBlock = firstBlockOfSegment(number, segmentBlocks);

@@ -96,31 +96,36 @@ function postgresTables(
   for (const database of databases) {
     orUnreadable(sink, () => {
       using postgres = PostgresDirectory.open(directory, { database, vfs });
-      for (const relation of postgres.relations()) {
-        if (!'rmt'.includes(relation.kind)) continue;
-        // Rows of pg_attribute without hint bits are not read, which is no damage.
-        orUnreadable(
-          sink,
-          () => {
-            const { storage } = postgres.relation(relation);
-            if (!storage.fork(ForkNumber.main).exists()) return;
-            const descriptor =
-              relation.kind === 't'
-                ? TOAST_DESCRIPTOR
-                : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
-            const isShared = relation.locator.database === 0;
-            tables.set(postgres.path(relation), {
-              descriptor,
-              isUtf8: postgres.isUtf8 && !isShared,
-              xids: xidsOf(relation, xids),
-            });
-          },
-          'warning',
-        );
-      }
+      addTables(postgres, xids, tables, sink);
     });
   }
   return tables;
+}
+
+function addTables(
+  postgres: PostgresDirectory,
+  xids: XidRange | undefined,
+  tables: Map<string, CheckedTable>,
+  sink: FindingSink,
+): void {
+  const said = new Set<string>();
+  // A damaged page of pg_attribute costs every table its columns, and is said once.
+  const once: FindingSink = (finding) => {
+    if (!said.has(finding.message)) sink(finding);
+    said.add(finding.message);
+  };
+  const add = (relation: PostgresRelation): void => {
+    const { storage } = postgres.relation(relation);
+    if (!storage.fork(ForkNumber.main).exists()) return;
+    const isToast = relation.kind === 't';
+    const descriptor = isToast ? TOAST_DESCRIPTOR : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
+    const isUtf8 = postgres.isUtf8 && relation.locator.database !== 0; // a shared table holds names of every encoding
+    tables.set(postgres.path(relation), { descriptor, isUtf8, xids: xidsOf(relation, xids) });
+  };
+  for (const relation of postgres.relations()) {
+    // A warning: rows of pg_attribute without hint bits are not read, which is no damage.
+    if ('rmt'.includes(relation.kind)) orUnreadable(once, () => add(relation), 'warning');
+  }
 }
 
 function xidsOf(relation: PostgresRelation, xids: XidRange | undefined): XidRange | undefined {
