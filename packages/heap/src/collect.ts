@@ -1,9 +1,10 @@
 // The visible tuples of one page, as byte positions for a decoder: the heap's innermost loop.
 import type { BlockNumber } from '@blockwright/base';
-import type { BlockGeometry } from '@blockwright/geometry';
-import { LP_NORMAL, type PageMemory, pageIsAllVisible } from '@blockwright/page';
-import { corruptLinePointer, corruptPageHeader, unknownVisibility } from './errors.ts';
-import { judgeByHints, PLAINLY_VISIBLE_MASK, UNKNOWN, VISIBLE } from './visibility.ts';
+import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
+import { LP_NORMAL, lpFlags, lpLength, lpOffset, type PageMemory, pageIsAllVisible } from '@blockwright/page';
+import { corruptLinePointer, unknownVisibility } from './errors.ts';
+import { leadsToTuple, linePointerCount, linePointersEnd } from './line-pointers.ts';
+import { INFOMASK_BYTE, judgeByHints, PLAINLY_VISIBLE_MASK, UNKNOWN, VISIBLE } from './visibility.ts';
 
 /** What to do with a tuple whose header does not say whether it is visible. */
 export type UnknownPolicy = 'error' | 'skip' | 'include';
@@ -28,22 +29,15 @@ export class PageTuples {
   }
 }
 
-const PAGE_HEADER_BYTES = 24;
-const TUPLE_HEADER_BYTES = 23;
-const INFOMASK_BYTE = 20;
-
-/** Number of line pointers of the page at `base`, 0 for a new page. @throws StorageError XX001 when pd_lower is impossible. */
-export function linePointerCount(m: PageMemory, base: number, size: number, name: string, block: BlockNumber): number {
-  const lower = m.u16[(base + 12) >> 1];
-  if (lower === 0 && m.u16[(base + 14) >> 1] === 0) return 0;
-  if (lower < PAGE_HEADER_BYTES || lower > size) throw corruptPageHeader(name, block, lower);
-  return (lower - PAGE_HEADER_BYTES) >> 2;
-}
+// Of this module's own: an imported constant is fetched from its module each time it is used.
+const INFOMASK: number = INFOMASK_BYTE;
+const PLAINLY_VISIBLE: number = PLAINLY_VISIBLE_MASK;
 
 /**
  * Collects the visible tuples of the page at `base` into `into`. A page marked all-visible is not judged, unless `judge`
  * asks for it. PostgreSQL: `heapgetpage` / `heap_prepare_pagescan`, heapam.c.
- * @throws StorageError XX001 for a line pointer that leads out of the page; 0A000 under `unknown: "error"`.
+ * @throws StorageError XX001 for a page that is no plain heap page, and for a line pointer that leads to where no tuple can
+ * be; 0A000 under `unknown: "error"`.
  */
 export function collectVisible(
   m: PageMemory,
@@ -61,21 +55,19 @@ export function collectVisible(
   const lengths = into.lengths;
   const offsets = into.offsets;
   const allVisible = pageIsAllVisible(m, base);
-  const first = (base + PAGE_HEADER_BYTES) >> 2;
-  const lower = PAGE_HEADER_BYTES + (lines << 2);
+  const first = (base + SIZE_OF_PAGE_HEADER) >> 2;
+  const lower = linePointersEnd(lines);
   let count = 0;
   for (let i = 0; i < lines; i++) {
     const lp = u32[first + i];
-    if (((lp >>> 15) & 3) !== LP_NORMAL) continue;
-    const start = lp & 0x7fff;
-    const length = lp >>> 17;
-    if (start < lower || length < TUPLE_HEADER_BYTES || start + length > size || (start & 7) !== 0) {
-      throw corruptLinePointer(name, block, i + 1, start, length);
+    if (!leadsToTuple(lp, lower, size)) {
+      if (lpFlags(lp) !== LP_NORMAL) continue;
+      throw corruptLinePointer(name, block, i + 1, lpOffset(lp), lpLength(lp));
     }
-    const position = base + start;
+    const position = base + (lp & 0x7fff);
     if (!allVisible) {
-      const infomask = u16[(position + INFOMASK_BYTE) >> 1];
-      if ((infomask & PLAINLY_VISIBLE_MASK) !== PLAINLY_VISIBLE_MASK) {
+      const infomask = u16[(position + INFOMASK) >> 1];
+      if ((infomask & PLAINLY_VISIBLE) !== PLAINLY_VISIBLE) {
         const xmin = u32[position >> 2];
         const xmax = u32[(position + 4) >> 2];
         const verdict = judgeByHints(infomask, xmin, xmax);
@@ -87,7 +79,7 @@ export function collectVisible(
       }
     }
     positions[count] = position;
-    lengths[count] = length;
+    lengths[count] = lp >>> 17;
     offsets[count] = i + 1;
     count++;
   }
@@ -96,12 +88,12 @@ export function collectVisible(
 }
 
 /**
- * Number of line pointers of the page at `base` that lead to a tuple: on a page all of whose tuples are visible, its row
- * count. The tuples are not looked at.
+ * Number of line pointers of the page at `base` that say they lead to a tuple: on a page all of whose tuples are visible,
+ * its row count. Neither the tuples are looked at, nor where the line pointers lead.
  */
 export function countNormalLinePointers(m: PageMemory, base: number, lines: number): number {
   const u32 = m.u32;
-  let i = (base + PAGE_HEADER_BYTES) >> 2;
+  let i = (base + SIZE_OF_PAGE_HEADER) >> 2;
   const end = i + lines;
   let count = 0;
   // lp_flags has two bits, and LP_NORMAL is 01: the low bit without the high one.
@@ -125,23 +117,25 @@ export function countNormalLinePointers(m: PageMemory, base: number, lines: numb
 
 /**
  * Number of visible tuples of the page at `base`, every tuple's hint bits judged whatever the page's flag says; -1 - i
- * when line pointer i + 1 leads out of the page, and tuples of unknown fate are added to `unknownOut[0]`, uncounted.
+ * when line pointer i + 1 leads to where no tuple can be (the last such one), and tuples of unknown fate are added to
+ * `unknownOut[0]`, uncounted.
  */
 export function countJudged(m: PageMemory, base: number, size: number, lines: number, unknownOut: Uint32Array): number {
   const u32 = m.u32;
   const u16 = m.u16;
-  const first = (base + PAGE_HEADER_BYTES) >> 2;
-  const lastStart = size - TUPLE_HEADER_BYTES;
+  const first = (base + SIZE_OF_PAGE_HEADER) >> 2;
+  const lower = linePointersEnd(lines);
   let count = 0;
   // Tuples lie from the page's end downward: from the last line pointer on, memory is read in rising order.
   for (let i = lines - 1; i >= 0; i--) {
     const lp = u32[first + i];
-    if (((lp >>> 15) & 3) !== LP_NORMAL) continue;
-    const start = lp & 0x7fff;
-    if (start > lastStart || (start & 7) !== 0) return -1 - i;
-    const position = base + start;
-    const infomask = u16[(position + INFOMASK_BYTE) >> 1];
-    if ((infomask & PLAINLY_VISIBLE_MASK) === PLAINLY_VISIBLE_MASK) {
+    if (!leadsToTuple(lp, lower, size)) {
+      if (lpFlags(lp) !== LP_NORMAL) continue;
+      return -1 - i;
+    }
+    const position = base + (lp & 0x7fff);
+    const infomask = u16[(position + INFOMASK) >> 1];
+    if ((infomask & PLAINLY_VISIBLE) === PLAINLY_VISIBLE) {
       count++;
     } else {
       const verdict = judgeByHints(infomask, u32[position >> 2] as number, u32[(position + 4) >> 2] as number);

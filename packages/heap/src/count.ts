@@ -1,9 +1,14 @@
 // count(*): visible rows without decoding any.
 import type { Relation } from '@blockwright/access';
-import type { BlockNumber } from '@blockwright/base';
+import { type BlockNumber, type OffsetNumber, StorageError } from '@blockwright/base';
+import { LP_NORMAL, linePointer, lpFlags, lpLength, lpOffset, type PageMemory } from '@blockwright/page';
+import { tupleInfomask, tupleXmax, tupleXmin } from '@blockwright/tuple';
 import { VISIBILITYMAP_ALL_VISIBLE, type VisibilityMap } from '@blockwright/visibilitymap';
-import { countJudged, countNormalLinePointers, linePointerCount, type UnknownPolicy } from './collect.ts';
+import { countJudged, countNormalLinePointers, type UnknownPolicy } from './collect.ts';
 import { corruptLinePointer, unknownVisibility } from './errors.ts';
+import { linePointerCount } from './line-pointers.ts';
+import { judgeByHints, UNKNOWN } from './visibility.ts';
+import { READ_AHEAD_BYTES, ringFor } from './whole-table.ts';
 
 /** What a count saw on its way. */
 export interface HeapCount {
@@ -21,8 +26,6 @@ export interface HeapCountOptions {
   readonly unknown?: UnknownPolicy;
 }
 
-const READ_AHEAD_BYTES = 0x4_0000;
-
 /**
  * Counts the visible rows of a heap.
  * @throws StorageError XX001 for a damaged page, 0A000 for a tuple of unknown visibility unless `unknown` says otherwise.
@@ -31,7 +34,8 @@ export function heapCount(relation: Relation, options: HeapCountOptions = {}): H
   const { pool, main, geometry, name } = relation;
   const size = geometry.size;
   const blocks = relation.blockCount();
-  const ring = blocks > pool.buffers >>> 2 ? pool.bulkReadRing() : undefined;
+  const ring = ringFor(relation, blocks);
+  const refuse = (options.unknown ?? 'error') === 'error';
   const window = READ_AHEAD_BYTES >>> geometry.shift;
   const cursor = options.map?.cursor();
   const unknownOut = new Uint32Array(1);
@@ -56,14 +60,12 @@ export function heapCount(relation: Relation, options: HeapCountOptions = {}): H
           pagesByMap++;
         } else {
           const judged = countJudged(m, base, size, lines, unknownOut);
-          if (judged < 0) throw badLinePointer(name, block, -judged, m.u32[(base + 20 - (judged << 2)) >> 2] as number);
+          if (judged < 0) throw badLinePointer(m, base, name, block, -judged);
+          if (refuse && unknownOut[0] !== 0) throw firstUnknown(m, base, name, block, lines);
           rows += judged;
         }
       } finally {
         pool.unpin(id);
-      }
-      if (unknownOut[0] !== 0 && (options.unknown ?? 'error') === 'error') {
-        throw unknownVisibility(name, block, 0, 0, 0);
       }
     }
   } finally {
@@ -73,6 +75,22 @@ export function heapCount(relation: Relation, options: HeapCountOptions = {}): H
   return { rows: options.unknown === 'include' ? rows + unknown : rows, pages: blocks, pagesByMap, unknown };
 }
 
-function badLinePointer(name: string, block: BlockNumber, offset: number, lp: number): Error {
-  return corruptLinePointer(name, block, offset, lp & 0x7fff, lp >>> 17);
+function badLinePointer(m: PageMemory, base: number, name: string, block: BlockNumber, offset: OffsetNumber): Error {
+  const lp = linePointer(m, base, offset);
+  return corruptLinePointer(name, block, offset, lpOffset(lp), lpLength(lp));
+}
+
+/** The error for the first tuple of unknown visibility of a page that has one, and no damaged line pointer. */
+function firstUnknown(m: PageMemory, base: number, name: string, block: BlockNumber, lines: number): Error {
+  for (let offset = 1; offset <= lines; offset++) {
+    const lp = linePointer(m, base, offset);
+    if (lpFlags(lp) !== LP_NORMAL) continue;
+    const position = base + lpOffset(lp);
+    const xmin = tupleXmin(m, position);
+    const xmax = tupleXmax(m, position);
+    if (judgeByHints(tupleInfomask(m, position), xmin, xmax) === UNKNOWN) {
+      return unknownVisibility(name, block, offset, xmin, xmax);
+    }
+  }
+  return new StorageError('XX000', `relation "${name}", block ${block}: the tuple of unknown visibility is gone`);
 }

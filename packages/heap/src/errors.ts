@@ -29,6 +29,14 @@ export function corruptPageHeader(name: string, block: BlockNumber, lower: numbe
   });
 }
 
+/** A page with a special area, as indexes, sequences and maps of foreign make have one: it holds no rows. */
+export function notPlainHeapPage(name: string, block: BlockNumber, special: number, size: number): StorageError {
+  return new StorageError('XX001', `block ${block} of relation "${name}": not a plain heap page`, {
+    detail: `Its special area begins at byte ${special}; a heap page has none, and says ${size}, its size.`,
+    hint: 'Check that the file is a table of this block size, and no index, sequence or map; "blockwright check" says more.',
+  });
+}
+
 /** A tuple whose visibility only the commit log knows. */
 export function unknownVisibility(
   name: string,
@@ -54,6 +62,18 @@ export function rowTooBig(name: string, size: number, limit: number): StorageErr
     `relation "${name}": the row is too big: ${size} bytes, the largest is ${limit} at this block size`,
     {
       hint: 'Initialise the data directory with a larger --block-size, or shorten the row.',
+    },
+  );
+}
+
+/** A table that had another length than its bulk load left it with. */
+export function grownBySomebodyElse(name: string, expected: BlockNumber, first: BlockNumber): StorageError {
+  return new StorageError(
+    '55006',
+    `relation "${name}": somebody else changed the table's length while it was bulk-loaded`,
+    {
+      detail: `The load expected its next block to be ${expected}; it was ${first}.`,
+      hint: 'Load a table before anything else writes to it, and load it again.',
     },
   );
 }

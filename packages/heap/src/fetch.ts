@@ -1,10 +1,19 @@
 // One row by its TID.
 import type { Relation } from '@blockwright/access';
 import { type BlockNumber, isStorageError, type OffsetNumber } from '@blockwright/base';
-import { LP_NORMAL, linePointer, lpFlags, lpLength, lpOffset } from '@blockwright/page';
-import type { RowDecoder } from '@blockwright/tuple';
-import { linePointerCount, type UnknownPolicy } from './collect.ts';
+import {
+  LP_NORMAL,
+  linePointer,
+  lpFlags,
+  lpLength,
+  lpOffset,
+  type PageMemory,
+  pageIsAllVisible,
+} from '@blockwright/page';
+import { type RowDecoder, tupleInfomask, tupleXmax, tupleXmin } from '@blockwright/tuple';
+import type { UnknownPolicy } from './collect.ts';
 import { corruptLinePointer, inTuple, unknownVisibility } from './errors.ts';
+import { leadsToTuple, linePointerCount, linePointersEnd } from './line-pointers.ts';
 import { judgeByHints, UNKNOWN, VISIBLE } from './visibility.ts';
 
 /**
@@ -26,19 +35,19 @@ export function heapFetch(
   try {
     const m = pool.memory(id);
     const base = pool.base(id);
-    if (offset < 1 || offset > linePointerCount(m, base, geometry.size, name, block)) return undefined;
+    const lines = linePointerCount(m, base, geometry.size, name, block);
+    if (offset < 1 || offset > lines) return undefined;
     const lp = linePointer(m, base, offset);
-    if (lpFlags(lp) !== LP_NORMAL) return undefined;
-    const start = lpOffset(lp);
     const length = lpLength(lp);
-    if (length < 23 || start + length > geometry.size || (start & 7) !== 0) {
-      throw corruptLinePointer(name, block, offset, start, length);
+    if (!leadsToTuple(lp, linePointersEnd(lines), geometry.size)) {
+      if (lpFlags(lp) !== LP_NORMAL) return undefined;
+      throw corruptLinePointer(name, block, offset, lpOffset(lp), length);
     }
-    const position = base + start;
-    const xmin = m.u32[position >> 2];
-    const xmax = m.u32[(position + 4) >> 2];
-    const verdict = judgeByHints(m.u16[(position + 20) >> 1] as number, xmin, xmax);
-    if (verdict === UNKNOWN && unknown === 'error') throw unknownVisibility(name, block, offset, xmin, xmax);
+    const position = base + lpOffset(lp);
+    const verdict = pageIsAllVisible(m, base) ? VISIBLE : judge(m, position);
+    if (verdict === UNKNOWN && unknown === 'error') {
+      throw unknownVisibility(name, block, offset, tupleXmin(m, position), tupleXmax(m, position));
+    }
     const taken = verdict === VISIBLE || (verdict === UNKNOWN && unknown === 'include');
     return taken ? decoder.object(m, position, length) : undefined;
   } catch (error) {
@@ -48,4 +57,8 @@ export function heapFetch(
   } finally {
     pool.unpin(id);
   }
+}
+
+function judge(m: PageMemory, position: number): number {
+  return judgeByHints(tupleInfomask(m, position), tupleXmin(m, position), tupleXmax(m, position));
 }

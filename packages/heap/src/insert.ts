@@ -39,7 +39,8 @@ export class HeapInserter {
 
   /**
    * Inserts a row of values in the descriptor's order.
-   * @throws StorageError 54000 when it fits no page, 23502 for a null in a NOT NULL column.
+   * @throws StorageError 54000 when it fits no page, 23502 for a null in a NOT NULL column; what the pool or a map throws:
+   * no page holds the row then.
    */
   insert(values: readonly unknown[]): void {
     const { geometry, name, pool, main } = this.relation;
@@ -75,16 +76,15 @@ export class HeapInserter {
       if (pageIsNew(m, base)) pageInit(m, base, geometry);
       this.target.room = pageHeapFreeSpace(m, base, geometry);
       if (this.target.room < needed) return false;
+      // The map first: it may fail, and then the page is as it was. A map that says less than its page is no lie.
+      if (pageIsAllVisible(m, base)) this.map?.clear(block, VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN);
       const offset = pageAddItem(m, base, geometry, this.scratch, 0, length, 0, PAI_IS_HEAP);
       if (offset === 0) return false;
+      pool.markDirty(id);
       stampTid(m, base, block, offset);
-      if (pageIsAllVisible(m, base)) {
-        pageClearAllVisible(m, base);
-        this.map?.clear(block, VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN);
-      }
+      pageClearAllVisible(m, base);
       this.block = block;
       this.offset = offset;
-      pool.markDirty(id);
       return true;
     } finally {
       pool.unpin(id);

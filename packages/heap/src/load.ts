@@ -13,7 +13,7 @@ import {
 } from '@blockwright/page';
 import type { TupleEncoder, Vector } from '@blockwright/tuple';
 import { VISIBILITYMAP_ALL_FROZEN, VISIBILITYMAP_ALL_VISIBLE, type VisibilityMap } from '@blockwright/visibilitymap';
-import { rowTooBig } from './errors.ts';
+import { grownBySomebodyElse, rowTooBig } from './errors.ts';
 import { stampTid } from './stamp.ts';
 
 const ALL_VISIBLE_AND_FROZEN = VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN;
@@ -88,7 +88,8 @@ export class BulkLoader {
     const block = this.block + 1;
     if (block >= this.reservedUntil) {
       const count = EXTEND_BYTES >>> geometry.shift;
-      pool.extend(main, count, this.ring);
+      const first = pool.extend(main, count, this.ring);
+      if (first !== block) throw grownBySomebodyElse(this.relation.name, block, first);
       this.reservedUntil = block + count;
     }
     this.id = pool.pin(main, block, this.ring);
@@ -108,7 +109,10 @@ export class BulkLoader {
     this.map?.set(this.block, ALL_VISIBLE_AND_FROZEN);
   }
 
-  /** Finishes the last page and gives back the blocks reserved beyond it. Must be called, after a failure too. */
+  /**
+   * Finishes the last page and gives back the blocks reserved beyond it. Must be called, unless the load failed: then
+   * {@link abandon}.
+   */
   finish(): void {
     this.finishPage();
     const { pool, main } = this.relation;
@@ -118,5 +122,14 @@ export class BulkLoader {
       main.truncate(blocks);
     }
     this.reservedUntil = blocks;
+  }
+  /**
+   * Lets go of the page that it holds, and changes nothing else: for a load that failed, whose table the caller empties.
+   * It throws nothing, so that the first error is the one that is seen. The loader is of no more use; again is fine.
+   */
+  abandon(): void {
+    if (this.id >= 0) this.relation.pool.unpin(this.id);
+    this.id = -1;
+    this.reservedUntil = 0;
   }
 }

@@ -8,7 +8,10 @@ const POISON_BYTE = 0x5a;
 
 /** Overwrites the rows that a batch lent. */
 export function poisonBatch(batch: HeapBatch): void {
-  for (const vector of batch.vectors) for (const array of arraysOf(vector)) bytesOf(array).fill(POISON_BYTE);
+  for (const vector of batch.vectors) {
+    for (const array of arraysOf(vector)) bytesOf(array).fill(POISON_BYTE);
+    vector.nulls?.fill(POISON_BYTE); // each decode begins by clearing its rows' entries
+  }
   bytesOf(batch.blocks).fill(POISON_BYTE);
   bytesOf(batch.offsets).fill(POISON_BYTE);
 }

@@ -15,11 +15,10 @@ import { HeapBatch } from './batch.ts';
 import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
 import { inTuple } from './errors.ts';
 import { poisonBatch } from './poison.ts';
+import { READ_AHEAD_BYTES, ringFor } from './whole-table.ts';
 
 /** Rows after which a batch is lent; it holds up to one page's more. */
 const BATCH_ROWS = 1024;
-/** Bytes that one read-ahead asks for. */
-const READ_AHEAD_BYTES = 0x4_0000;
 
 export interface HeapScanOptions extends VectorOptions {
   /** Fetches values stored out of line; without it they are an error. */
@@ -52,7 +51,7 @@ export class HeapScan implements Disposable {
   private closed = false;
 
   constructor(relation: Relation, descriptor: TupleDescriptor, options: HeapScanOptions) {
-    const { geometry, pool } = relation;
+    const { geometry } = relation;
     this.relation = relation;
     this.decoder = BatchDecoder.for(descriptor, options.columns, {
       charCodes: options.charCodes,
@@ -68,8 +67,7 @@ export class HeapScan implements Disposable {
     this.readUntil = this.nextBlock;
     this.readAheadBlocks = READ_AHEAD_BYTES >>> geometry.shift;
     this.fullAt = BATCH_ROWS;
-    // A table larger than a quarter of the pool goes through a ring, as PostgreSQL's scans do.
-    this.ring = blocks > pool.buffers >>> 2 ? pool.bulkReadRing() : undefined;
+    this.ring = ringFor(relation, blocks);
   }
 
   /** The vectors that every batch lends, one a column asked for. */

@@ -5,9 +5,9 @@ import {
   HEAP_XMAX_COMMITTED,
   HEAP_XMAX_INVALID,
   HEAP_XMAX_IS_MULTI,
-  HEAP_XMAX_LOCK_ONLY,
   HEAP_XMIN_COMMITTED,
   HEAP_XMIN_INVALID,
+  isXmaxLockOnly,
 } from '@blockwright/tuple';
 
 /** The tuple is visible to every snapshot that can still be taken. */
@@ -16,6 +16,9 @@ export const VISIBLE = 1;
 export const INVISIBLE = 0;
 /** Its header does not say: only the commit log, or a multixact's members, could. */
 export const UNKNOWN = 2;
+
+/** Byte of t_infomask in a tuple's header: the loops over tuples hold the array that it is read from. */
+export const INFOMASK_BYTE = 20;
 
 /** With these two bits a tuple is visible: committed or frozen (both xmin bits), and never deleted. */
 export const PLAINLY_VISIBLE_MASK: number = HEAP_XMIN_COMMITTED | HEAP_XMAX_INVALID;
@@ -29,7 +32,7 @@ export function judgeByHints(infomask: number, xmin: number, xmax: number): numb
   if (xminBits === HEAP_XMIN_INVALID) return INVISIBLE;
   if (xminBits === 0 && xmin !== FROZEN_XID && xmin !== BOOTSTRAP_XID) return UNKNOWN;
   if ((infomask & HEAP_XMAX_INVALID) !== 0 || xmax === 0) return VISIBLE;
-  if ((infomask & HEAP_XMAX_LOCK_ONLY) !== 0) return VISIBLE;
+  if (isXmaxLockOnly(infomask)) return VISIBLE;
   if ((infomask & HEAP_XMAX_IS_MULTI) !== 0) return UNKNOWN;
   return (infomask & HEAP_XMAX_COMMITTED) !== 0 ? INVISIBLE : UNKNOWN;
 }
