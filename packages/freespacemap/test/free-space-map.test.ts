@@ -4,12 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { Relation } from '@blockwright/access';
 import { BufferPool } from '@blockwright/bufmgr';
 import { BLOCK_SIZES, BlockGeometry, type BlockSize } from '@blockwright/geometry';
+import { pageInit, pageIsNew } from '@blockwright/page';
 import { StorageManager } from '@blockwright/smgr';
 import { NodeVfs } from '@blockwright/vfs';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FreeSpaceMap, NO_BLOCK } from '../src/index.ts';
+import { FreeSpaceMap, NO_BLOCK, setSlotValue } from '../src/index.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/pg/', import.meta.url));
 
@@ -27,6 +28,24 @@ function heapOf(
   // A sparse file: the map asks how long the heap is, never what is in it.
   if (blocks > 0) vfs.open('/data/base/5/16384', 'r+').truncate(blocks * size);
   return { map: new FreeSpaceMap(relation), relation, vfs, pool };
+}
+
+/** A heap that says that it has every block there can be, and a map of full length: sparse files. */
+function hugeHeapOf(size: BlockSize): {
+  map: FreeSpaceMap;
+  relation: Relation;
+  pool: BufferPool;
+  geometry: BlockGeometry;
+} {
+  const { relation, vfs, pool } = heapOf(size, 0);
+  const { geometry } = relation;
+  relation.blockCount = () => 2 ** 32 - 1;
+  const bytes = (geometry.fsmPhysicalOf(0, geometry.fsmLeafOf(2 ** 32 - 2)) + 1) * size;
+  for (let segment = 0, left = bytes; left > 0; segment++, left -= 2 ** 30) {
+    const path = `/data/base/5/16384_fsm${segment === 0 ? '' : `.${segment}`}`;
+    vfs.open(path, 'createExclusive').truncate(Math.min(left, 2 ** 30));
+  }
+  return { map: new FreeSpaceMap(relation), relation, pool, geometry };
 }
 
 describe.each(BLOCK_SIZES)('the map of a heap of %i-byte blocks', (size) => {
@@ -105,10 +124,52 @@ describe.each(BLOCK_SIZES)('the map of a heap of %i-byte blocks', (size) => {
     );
   });
 
-  it('is right at block 2^31 and at the last block', () => {
-    const { map } = heapOf(size, 1);
-    for (const block of [2 ** 31 - 1, 2 ** 31, 2 ** 32 - 2]) expect(map.recorded(block)).toBe(0);
-  });
+  it.each([2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 32 - 2])(
+    'records and finds block %i, alone and from the root',
+    (block) => {
+      const { map, relation, pool, geometry } = hugeHeapOf(size);
+      const room = size >> 1;
+      expect(map.recorded(block)).toBe(0);
+      map.record(block, room);
+      expect(map.recorded(block)).toBe(room);
+      for (const near of [block - 1, block + 1]) {
+        if (near < 2 ** 32 - 1) expect(map.recorded(near)).toBe(0);
+      }
+      // The same page by arithmetic of doubles: nothing wrapped on the way down.
+      const slots = geometry.slotsPerFsmPage;
+      expect([geometry.fsmLeafOf(block), geometry.fsmSlotOf(block)]).toEqual([
+        Math.floor(block / slots),
+        block % slots,
+      ]);
+
+      const sibling = block % slots === 0 ? block + 1 : block - 1;
+      expect(map.recordAndFind(sibling, 0, room)).toBe(block);
+      expect(map.recordAndFind(sibling, 0, room + size / 256)).toBe(NO_BLOCK);
+
+      // The upper levels, which VACUUM brings up to date, lead to it from the root.
+      expect(map.find(room)).toBe(NO_BLOCK);
+      let page = Math.floor(block / slots);
+      for (let level = 1; level < geometry.fsmTreeDepth; level++) {
+        const slot = page % slots;
+        page = Math.floor(page / slots);
+        const id = pool.pin(relation.fsm, geometry.fsmPhysicalOf(level, page));
+        const m = pool.memory(id);
+        const base = pool.base(id);
+        if (pageIsNew(m, base)) pageInit(m, base, geometry);
+        setSlotValue(m, base, geometry, slot, 128);
+        pool.markDirty(id);
+        pool.unpin(id);
+      }
+      expect(page).toBe(0);
+      expect(map.find(room)).toBe(block);
+      pool.flushAll();
+      pool.dropFork(relation.fsm);
+      expect(map.recorded(block)).toBe(room);
+      map.record(block, 0);
+      expect(map.find(room)).toBe(NO_BLOCK);
+      pool.close();
+    },
+  );
 
   it.each(['vacuumed', 'words', 'lineitem'])("reads PostgreSQL's own map of %s", (name) => {
     const folder = `${FIXTURES}${size / 1024}k`;
