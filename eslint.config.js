@@ -63,7 +63,11 @@ export default defineConfig(
       '**/test/**/*.ts',
     ],
     languageOptions: {
-      parserOptions: { project: 'tsconfig.lint.json', tsconfigRootDir: import.meta.dirname },
+      parserOptions: {
+        project: 'tsconfig.lint.json',
+        tsconfigRootDir: import.meta.dirname,
+        disallowAutomaticSingleRunInference: true, // else, where CI is set, a text given to the linter is not what it lints
+      },
     },
     rules: {
       '@typescript-eslint/await-thenable': 'error',

@@ -13,7 +13,7 @@ function deadCode(directory: string): string {
 
 test('nothing is dead', () => {
   expect(deadCode(ROOT)).toBe('');
-}, 120_000);
+});
 
 test('canary: a dead export, a dead file and an unused dependency are found', () => {
   const directory = mkdtempSync(join(tmpdir(), 'blockwright-knip-'));
@@ -40,4 +40,4 @@ test('canary: a dead export, a dead file and an unused dependency are found', ()
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -44,7 +44,7 @@ test('the lint finds nothing', async () => {
   expect(linted).toEqual(expect.arrayContaining(productFiles()));
   const formatter = await eslint.loadFormatter('stylish');
   expect(await formatter.format(results.filter(({ messages }) => messages.length > 0))).toBe('');
-}, 300_000);
+});
 
 describe('which rule holds where', () => {
   test('the files that may divide are exactly those that house.ts lists', () => {

@@ -180,7 +180,7 @@ describe('scripts/new-package.mjs', () => {
     const file = join(directory, 'packages/planted/src/twice.ts');
     writeFileSync(file, readFileSync(file, 'utf8').replace('n + n', 'n + 1'));
     expect(vitest()).toMatch(/Tests {2}1 failed/);
-  }, 120_000);
+  });
 
   test('refuses what is no name, what exists and what cannot be depended on', () => {
     const make = (name: string, floor: number, depends: string[]) => () =>
