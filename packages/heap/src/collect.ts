@@ -29,9 +29,11 @@ export class PageTuples {
   }
 }
 
-// Of this module's own: an imported constant is fetched from its module each time it is used.
+// Of this module's own: what is imported is fetched from its module each time it is used, a function to be called too.
 const INFOMASK: number = INFOMASK_BYTE;
 const PLAINLY_VISIBLE: number = PLAINLY_VISIBLE_MASK;
+const NORMAL: number = LP_NORMAL;
+const isTuple: typeof leadsToTuple = leadsToTuple;
 
 /**
  * Collects the visible tuples of the page at `base` into `into`. A page marked all-visible is not judged, unless `judge`
@@ -60,8 +62,8 @@ export function collectVisible(
   let count = 0;
   for (let i = 0; i < lines; i++) {
     const lp = u32[first + i];
-    if (!leadsToTuple(lp, lower, size)) {
-      if (lpFlags(lp) !== LP_NORMAL) continue;
+    if (!isTuple(lp, lower, size)) {
+      if (lpFlags(lp) !== NORMAL) continue;
       throw corruptLinePointer(name, block, i + 1, lpOffset(lp), lpLength(lp));
     }
     const position = base + (lp & 0x7fff);
@@ -129,8 +131,8 @@ export function countJudged(m: PageMemory, base: number, size: number, lines: nu
   // Tuples lie from the page's end downward: from the last line pointer on, memory is read in rising order.
   for (let i = lines - 1; i >= 0; i--) {
     const lp = u32[first + i];
-    if (!leadsToTuple(lp, lower, size)) {
-      if (lpFlags(lp) !== LP_NORMAL) continue;
+    if (!isTuple(lp, lower, size)) {
+      if (lpFlags(lp) !== NORMAL) continue;
       return -1 - i;
     }
     const position = base + (lp & 0x7fff);
