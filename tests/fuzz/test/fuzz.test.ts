@@ -19,10 +19,13 @@ const SLOW_MS = 8 * 3_600_000;
 
 console.log(`fuzz: seed ${seed}; again with BLOCKWRIGHT_SEED=${seed}, one input with BLOCKWRIGHT_INPUT=N beside it`);
 
+// Most refusals are errors whose stack nobody looks at, and a deep one costs more than what is tested.
+Error.stackTraceLimit = 4;
+
 const corpus = readCorpus();
 
 describe('mutated pages', () => {
-  it('end in rows, findings or an error of ours, in every reader', { timeout: isSlow ? SLOW_MS : 120_000 }, () => {
+  it('end in rows, findings or an error of ours, in every reader', { timeout: isSlow ? SLOW_MS : 300_000 }, () => {
     const [from, count] = onlyInput === undefined ? [0, inputs] : [Number(onlyInput), 1];
     const report = fuzz(corpus, [...PAGE_READERS, ...FILE_READERS], seed, count, from);
     expect(report.faults).toEqual([]);

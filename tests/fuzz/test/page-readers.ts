@@ -63,7 +63,7 @@ function shownOf(result: unknown): string {
 }
 
 /** Tuples that are decoded one by one: those that were changed, and some more. */
-const MOST_TUPLES = 16;
+const MOST_TUPLES = 8;
 
 interface PageTuple {
   readonly position: number;
@@ -137,7 +137,7 @@ function orRefusal(read: () => unknown): unknown {
 }
 
 /** Tuples that are decoded as batches of one, too. */
-const MOST_BATCHES = 6;
+const MOST_BATCHES = 4;
 
 /** Generated code and the interpreter agree on every tuple, on values and on refusals. */
 function batchesOf(input: FuzzInput): unknown[] {
@@ -193,13 +193,13 @@ export const PAGE_READERS: readonly Reader[] = [
       orRefusal(() => linePointerRecords(memory, base, geometry)),
       orRefusal(() => heapPageItems(memory, base, geometry)),
     ],
-    { every: 4 },
+    { every: 16 },
   ),
   {
     name: 'pageinspect: inspectPage',
-    every: 8,
+    every: 32,
     read: ({ memory, base, geometry, index }) => {
-      const fork = (['main', 'vm', 'fsm'] as const)[(index >> 3) % 3];
+      const fork = (['main', 'vm', 'fsm'] as const)[(index >> 5) % 3];
       inspectPage(memory.u8.subarray(base, base + geometry.size), 0, { geometry, fork, checksums: true });
       return false;
     },
