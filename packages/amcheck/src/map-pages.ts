@@ -12,7 +12,12 @@ const SET_BITS: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => {
   return count;
 });
 /** All-visible is the lower bit of each pair, all-frozen the upper. */
-const LOWER_BITS = 0x55;
+const LOWER_BITS = 0x5555_5555;
+const ALL_BITS = 0xffff_ffff;
+
+function bitsOfWord(word: number): number {
+  return SET_BITS[word & 0xff] + SET_BITS[(word >>> 8) & 0xff] + SET_BITS[(word >>> 16) & 0xff] + SET_BITS[word >>> 24];
+}
 
 /** Reports a map page whose header is not the one that every page of a map has: it holds nothing but its map. */
 export function findMapHeaderFaults(m: PageMemory, at: number, g: BlockGeometry, report: PageReport): void {
@@ -58,11 +63,11 @@ export function findMapFaults(
   const end = start + g.constants.MAPSIZE;
   let set = 0;
   let contradictions = 0;
-  for (let i = start; i < end; i++) {
-    const byte = u8[i];
-    if (byte === 0) continue;
-    set += SET_BITS[byte];
-    contradictions |= (byte >>> 1) & ~byte & LOWER_BITS;
+  for (let word = start >>> 2; word < end >>> 2; word++) {
+    const bits = m.u32[word];
+    if (bits === 0) continue;
+    set += bits === ALL_BITS ? 32 : bitsOfWord(bits);
+    contradictions |= (bits >>> 1) & ~bits & LOWER_BITS;
   }
   if (contradictions !== 0) reportContradictions(u8, start, end, first, report);
   if (set === 0 || heapBlocks - first >= (end - start) << 2) return set;
