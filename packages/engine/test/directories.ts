@@ -29,7 +29,7 @@ export function postgresCopy(size: BlockSize): MemoryVfs {
   return vfs;
 }
 
-export const BILLS = table('bills', { id: int4(), amount: numeric(12, 2), note: text().nullable() });
+const BILLS = table('bills', { id: int4(), amount: numeric(12, 2), note: text().nullable() });
 
 /** A directory of ours at `/data` with one table, and the path of the table's main file. */
 export function ourDirectory(
