@@ -1,9 +1,21 @@
 // Whole directories and lone files: what is selected, what is known of it, what is refused, what the report adds up to.
 import { type Finding, isStorageError, runSync } from '@blockwright/base';
+import { PostgresDirectory } from '@blockwright/catalog';
 import { crc32c } from '@blockwright/control';
 import { type CheckOptions, type CheckReport, checkPath } from '@blockwright/engine';
 import { BLOCK_SIZES, BlockGeometry, type BlockSize } from '@blockwright/geometry';
-import { pageMemory, pageSetChecksum } from '@blockwright/page';
+import {
+  LP_NORMAL,
+  linePointer,
+  lpFlags,
+  lpLength,
+  lpOffset,
+  type PageMemory,
+  pageMaxOffset,
+  pageMemory,
+  pageSetChecksum,
+} from '@blockwright/page';
+import { AttributePlaces, locateAttributes, type TupleDescriptor } from '@blockwright/tuple';
 import type { MemoryVfs } from '@blockwright/vfs/memory';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -48,6 +60,22 @@ function changePage(
   change(m.u16);
   pageSetChecksum(m, 0, BlockGeometry.of(size), block);
   writeFile(vfs, path, m.u8, block * size);
+}
+
+/** Where the first out-of-line value of a file's first page is pointed to. */
+function firstToastPointer(
+  m: PageMemory,
+  descriptor: TupleDescriptor,
+): { offset: number; attribute: number; at: number } | undefined {
+  const places = new AttributePlaces(descriptor.columns.length);
+  for (let offset = 1; offset <= pageMaxOffset(m, 0); offset++) {
+    const lp = linePointer(m, 0, offset);
+    if (lpFlags(lp) !== LP_NORMAL) continue;
+    locateAttributes(descriptor, m.u8, lpOffset(lp), lpLength(lp), descriptor.columns.length, places);
+    const i = places.forms.indexOf(3);
+    if (i >= 0) return { offset, attribute: i + 1, at: places.starts[i] };
+  }
+  return undefined;
 }
 
 /** The largest table that is no catalog: of several pages at every block size. */
@@ -188,6 +216,30 @@ describe.each(BLOCK_SIZES)('a directory of %i-byte blocks', (size) => {
       );
       expect(check(vfs, subject, { blockSize: size }).findings).toEqual([]);
     }
+  });
+
+  it('of PostgreSQL has a TOAST pointer to nothing', () => {
+    const vfs = postgresCopy(size);
+    using postgres = PostgresDirectory.open('/pg', { vfs });
+    const table = postgres.table('toasted');
+    const name = postgres.path(table);
+    const bytes = vfs.readFile(`/pg/${name}`);
+    const pointer = firstToastPointer(pageMemory(bytes.buffer as ArrayBuffer), table.descriptor);
+    if (pointer === undefined) {
+      expect(size).toBe(32768); // there the fixture's values fit their pages
+      return;
+    }
+    const { offset, attribute, at } = pointer;
+    bytes[at + 10] ^= 0x55; // va_valueid
+    pageSetChecksum(pageMemory(bytes.buffer as ArrayBuffer), 0, BlockGeometry.of(size), 0);
+    writeFile(vfs, `/pg/${name}`, bytes);
+    const { findings } = check(vfs, '/pg');
+    expect(findings).toMatchObject([
+      { code: 'heap.tuple.attribute', severity: 'error', file: name, block: 0, offsetNumber: offset, attribute },
+    ]);
+    expect(findings[0]?.message).toMatch(
+      /TOAST table "pg_toast\..*": value \d+ is damaged|TOAST table "pg_toast_\d+": value/,
+    );
   });
 
   it('of PostgreSQL is clean, and not one byte of it is written', () => {
