@@ -2,6 +2,7 @@
 // attributes, its chains of versions, and that what is promised of all its tuples is true of each.
 import { type BlockNumber, FIRST_NORMAL_XID } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
+import { judgeByHints, VISIBLE } from '@blockwright/heap';
 import {
   LP_DEAD,
   LP_NORMAL,
@@ -25,11 +26,13 @@ import {
   type TupleDescriptor,
   tupleInfomask,
   tupleInfomask2,
+  tupleXmax,
+  tupleXmin,
 } from '@blockwright/tuple';
 import { HotChains } from './hot-chains.ts';
 import type { LineStates } from './line-states.ts';
 import type { PageReport } from './page-report.ts';
-import { TupleAttributes } from './tuple-attributes.ts';
+import { type ToastLookup, TupleAttributes } from './tuple-attributes.ts';
 import { checkTupleHeader, type TupleLimits } from './tuple-header.ts';
 import { VisibilityPromise } from './visibility-promise.ts';
 import { type XidRange, xidIsInFuture } from './xids.ts';
@@ -40,6 +43,8 @@ export interface HeapPageOptions {
   readonly descriptor: TupleDescriptor | undefined;
   /** Whether text is known to be UTF-8. */
   readonly utf8: boolean;
+  /** What the table stores out of line, where it can be read. */
+  readonly toast: ToastLookup | undefined;
   /** Which xids can be in use, where it is known. */
   readonly xids: XidRange | undefined;
 }
@@ -64,14 +69,14 @@ export class HeapPageCheck {
   private readonly promise = new VisibilityPromise();
 
   constructor(options: HeapPageOptions) {
-    const { geometry, descriptor, utf8, xids } = options;
+    const { geometry, descriptor, utf8, toast, xids } = options;
     this.geometry = geometry;
     this.limits = {
       columns: descriptor?.columns.length ?? Number.POSITIVE_INFINITY,
       maxTuples: geometry.maxHeapTuplesPerPage,
       xids,
     };
-    this.attributes = descriptor === undefined ? undefined : new TupleAttributes(descriptor, utf8);
+    this.attributes = descriptor === undefined ? undefined : new TupleAttributes(descriptor, utf8, toast);
     this.chains = new HotChains(geometry.maxOffsetNumber);
   }
 
@@ -157,7 +162,8 @@ export class HeapPageCheck {
     const isWhole = checkTupleHeader(m, position, length, block, offset, this.limits, report);
     if (isWhole && this.attributes !== undefined) {
       counts.decodedTuples++;
-      this.attributes.check(m, position, length, report);
+      const verdict = judgeByHints(tupleInfomask(m, position), tupleXmin(m, position), tupleXmax(m, position));
+      this.attributes.check(m, position, length, verdict === VISIBLE, report);
     }
     if (this.promise.isMade) this.promise.checkTuple(m, position, offset, report);
   }

@@ -1,3 +1,4 @@
 export { checkRelation, type RelationCheckOptions } from './relation.ts';
 export type { FileSummary } from './summary.ts';
+export type { ToastLookup } from './tuple-attributes.ts';
 export type { MultiXactRange, XidRange } from './xids.ts';

@@ -67,8 +67,8 @@ export class PageChecks {
     this.options = options;
     this.premises = premises;
     this.sink = sink;
-    const { geometry, descriptor, xids, utf8 = false } = options;
-    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, xids });
+    const { geometry, descriptor, xids, toast, utf8 = false } = options;
+    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, toast, xids });
     this.lines = new LineStates(geometry.maxOffsetNumber);
     this.again = new Uint8Array(geometry.size);
     if (descriptor !== undefined) this.kind = 'heap';

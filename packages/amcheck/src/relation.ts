@@ -9,6 +9,7 @@ import { bytesOfBlocks } from './file-bytes.cold.ts';
 import { MapReader } from './map-reader.ts';
 import { type ForkPremises, PageChecks } from './pages.ts';
 import { type FileSummary, newSummary } from './summary.ts';
+import type { ToastLookup } from './tuple-attributes.ts';
 import type { XidRange } from './xids.ts';
 
 export interface RelationCheckOptions {
@@ -26,6 +27,8 @@ export interface RelationCheckOptions {
   readonly descriptor?: TupleDescriptor;
   /** Whether text is known to be UTF-8, and verified as such. Default false. */
   readonly utf8?: boolean;
+  /** Finds what rows store out of line: then each visible row's values are there, and whole. */
+  readonly toast?: ToastLookup;
   /** Which xids can be in use. */
   readonly xids?: XidRange;
   /** Where the WAL ends: no page can be newer. */

@@ -12,6 +12,7 @@ import {
   locateAttributes,
   RowDecoder,
   readToastPointer,
+  type ToastPointer,
   type TupleDescriptor,
   TupleError,
   tupleInfomask,
@@ -44,6 +45,12 @@ function verificationOf(type: ColumnType, isDropped: boolean, utf8: boolean): nu
   return utf8 && ['text', 'varchar', 'char', 'name'].includes(type.name) ? TEXT : ANY_BYTES;
 }
 
+/**
+ * Finds what a TOAST pointer leads to; undefined when it cannot be told.
+ * @throws StorageError when there is nothing there, or not what the pointer says.
+ */
+export type ToastLookup = (pointer: ToastPointer) => Uint8Array | undefined;
+
 /** Walks the attributes of one table's tuples. PostgreSQL: `check_tuple_attribute`, verify_heapam.c. */
 export class TupleAttributes {
   private readonly descriptor: TupleDescriptor;
@@ -52,17 +59,23 @@ export class TupleAttributes {
   /** Decoders of single columns, made when a value must be decompressed or is wrong. */
   private readonly decoders: (RowDecoder | undefined)[];
 
+  private readonly toast: ToastLookup | undefined;
+
   /** @param utf8 whether text is known to be UTF-8 */
-  constructor(descriptor: TupleDescriptor, utf8: boolean) {
+  constructor(descriptor: TupleDescriptor, utf8: boolean, toast: ToastLookup | undefined) {
     this.descriptor = descriptor;
+    this.toast = toast;
     const { columns } = descriptor;
     this.places = new AttributePlaces(columns.length);
     this.verifications = Uint8Array.from(columns, ({ type, isDropped }) => verificationOf(type, isDropped, utf8));
     this.decoders = columns.map(() => undefined);
   }
 
-  /** Checks the tuple of `length` bytes at byte `position`, whose t_hoff and number of attributes are right. */
-  check(m: PageMemory, position: number, length: number, report: PageReport): void {
+  /**
+   * Checks the tuple of `length` bytes at byte `position`, whose t_hoff and number of attributes are right.
+   * @param isVisible whether it is known to be visible: else what it stores out of line may be gone already
+   */
+  check(m: PageMemory, position: number, length: number, isVisible: boolean, report: PageReport): void {
     const { descriptor, places } = this;
     const natts = tupleNatts(m, position);
     try {
@@ -79,7 +92,7 @@ export class TupleAttributes {
     for (let i = 0; i < natts; i++) {
       if (this.verifications[i] === ANY_BYTES && places.forms[i] <= PLAIN) continue;
       try {
-        this.checkValue(m, position, length, i);
+        this.checkValue(m, position, length, i, isVisible);
       } catch (error) {
         this.report(error, i, report);
       }
@@ -109,13 +122,17 @@ export class TupleAttributes {
   }
 
   /** @throws StorageError when attribute `i` holds no value of its type. */
-  private checkValue(m: PageMemory, position: number, length: number, i: number): void {
+  private checkValue(m: PageMemory, position: number, length: number, i: number, isVisible: boolean): void {
     const form = this.places.forms[i];
     if (form === NULL) return;
     const start = this.places.starts[i];
     const size = this.places.sizes[i];
     if (form === EXTERNAL) {
-      readToastPointer(m.u8, start); // what it leads to is another relation's
+      const pointer = readToastPointer(m.u8, start);
+      const stored = isVisible ? this.toast?.(pointer) : undefined;
+      if (stored !== undefined) {
+        RowDecoder.for(this.descriptor, [i], { fetchToast: () => stored }).array(m, position, length);
+      }
     } else if (form === COMPRESSED || !isValue(this.verifications[i], m.u8, start, size)) {
       this.decode(m, position, length, i);
     }

@@ -1,6 +1,6 @@
 // What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
 // use; from the catalogs, which file holds which table's columns.
-import type { XidRange } from '@blockwright/amcheck';
+import type { ToastLookup, XidRange } from '@blockwright/amcheck';
 import { type FindingSink, ForkNumber, isStorageError, parseLsn, type Severity } from '@blockwright/base';
 import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
 import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
@@ -22,6 +22,8 @@ export interface CheckPremises {
   readonly tables: ReadonlyMap<string, CheckedTable>;
   /** Name of the directory in a tablespace that belongs to this cluster. */
   readonly tablespaceDirectory: string | undefined;
+  /** Closes the databases that are open for their TOAST tables. */
+  close(): void;
 }
 
 /** What the catalogs say of one table. */
@@ -29,6 +31,8 @@ interface CheckedTable {
   readonly descriptor: TupleDescriptor;
   readonly isUtf8: boolean;
   readonly xids: XidRange | undefined;
+  /** What its rows store out of line; until the premises are closed. */
+  readonly toast?: ToastLookup;
 }
 
 /** @throws StorageError when the control file is missing or damaged. */
@@ -62,6 +66,7 @@ function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremi
     endOfWal: isShutDown ? { high: checkpoint.recordHigh, low: checkpoint.recordLow } : undefined,
     tables,
     tablespaceDirectory: undefined,
+    close: () => {},
   };
 }
 
@@ -72,6 +77,7 @@ function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): Check
   const isShutDown = control.state === 'shut down';
   const multixacts = { next: nextMultiXact, oldest: oldestMultiXact };
   const xids = isShutDown ? { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid, multixacts } : undefined;
+  const opened: PostgresDirectory[] = [];
   return {
     kind: 'postgresql',
     geometry: BlockGeometry.of(control.blockSize),
@@ -79,8 +85,11 @@ function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): Check
     checksums: control.dataChecksumVersion !== 0,
     xids,
     endOfWal: isShutDown ? parseLsn(location) : undefined,
-    tables: isShutDown ? postgresTables(vfs, directory, xids, sink) : new Map(),
+    tables: isShutDown ? postgresTables(vfs, directory, xids, opened, sink) : new Map(),
     tablespaceDirectory: `PG_${readPgVersion(vfs, directory)}_${control.catalogVersion}`,
+    close: () => {
+      for (const postgres of opened) postgres.close();
+    },
   };
 }
 
@@ -89,13 +98,15 @@ function postgresTables(
   vfs: Vfs,
   directory: string,
   xids: XidRange | undefined,
+  opened: PostgresDirectory[],
   sink: FindingSink,
 ): Map<string, CheckedTable> {
   const tables = new Map<string, CheckedTable>();
   const databases = orUnreadable(sink, () => PostgresDirectory.databases(directory, { vfs })) ?? [];
   for (const database of databases) {
     orUnreadable(sink, () => {
-      using postgres = PostgresDirectory.open(directory, { database, vfs });
+      const postgres = PostgresDirectory.open(directory, { database, vfs });
+      opened.push(postgres);
       addTables(postgres, xids, tables, sink);
     });
   }
@@ -120,12 +131,38 @@ function addTables(
     const isToast = relation.kind === 't';
     const descriptor = isToast ? TOAST_DESCRIPTOR : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
     const isUtf8 = postgres.isUtf8 && relation.locator.database !== 0; // a shared table holds names of every encoding
-    tables.set(postgres.path(relation), { descriptor, isUtf8, xids: xidsOf(relation, xids) });
+    const toast = toastLookup(postgres, relation, sink);
+    tables.set(postgres.path(relation), { descriptor, isUtf8, xids: xidsOf(relation, xids), toast });
   };
   for (const relation of postgres.relations()) {
     // A warning: rows of pg_attribute without hint bits are not read, which is no damage.
     if ('rmt'.includes(relation.kind)) orUnreadable(once, () => add(relation), 'warning');
   }
+}
+
+/** Looks values up in a table's TOAST table; one that cannot be scanned is said once, and not asked again. */
+function toastLookup(
+  postgres: PostgresDirectory,
+  relation: PostgresRelation,
+  sink: FindingSink,
+): ToastLookup | undefined {
+  const fetch = postgres.toastReader(relation);
+  if (fetch === undefined) return undefined;
+  let isBroken = false;
+  return (pointer) => {
+    if (isBroken) return undefined;
+    try {
+      return fetch(pointer);
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      if (error.message.startsWith('TOAST table')) throw error; // this value is at fault
+      isBroken = true;
+      if (error.code === '58P01') return undefined; // whether every relation has its file is not what is checked here
+      const message = `what "${relation.name}" stores out of line cannot be read, and is not checked: ${error.message}`;
+      sink({ code: 'toast.unreadable', severity: 'error', message });
+      return undefined;
+    }
+  };
 }
 
 function xidsOf(relation: PostgresRelation, xids: XidRange | undefined): XidRange | undefined {

@@ -54,9 +54,13 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   };
   const subject = stat.isDirectory ? directorySubject(vfs, full, counted) : fileSubject(vfs, full, options, counted);
   const { premises } = subject;
-  refuseOtherSize(path, options, premises.geometry.size);
   const files: FileSummary[] = [];
-  for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, counted)));
+  try {
+    refuseOtherSize(path, options, premises.geometry.size);
+    for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, counted)));
+  } finally {
+    premises.close();
+  }
   const { kind, geometry, checksums } = premises;
   return { path, kind, blockSize: geometry.size, dataChecksums: checksums, files, ...counts };
 }
@@ -113,6 +117,7 @@ function fileSubject(vfs: Vfs, path: string, options: CheckOptions, sink: Findin
     endOfWal: undefined,
     tables: new Map(),
     tablespaceDirectory: undefined,
+    close: () => {},
   };
   return { premises, directory: parentPath(path), relations };
 }
@@ -160,6 +165,7 @@ function* checkOne(vfs: Vfs, subject: Subject, relation: string, sink: FindingSi
     descriptor: table?.descriptor,
     utf8: table?.isUtf8,
     xids: table?.xids ?? premises.xids,
+    toast: table?.toast,
     endOfWal: premises.endOfWal,
   };
   try {
