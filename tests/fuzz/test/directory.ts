@@ -14,7 +14,7 @@ import {
 import { checkPath, Database, initdb, PostgresDatabase, table } from '@blockwright/engine';
 import { BLOCK_SIZES, BlockGeometry, type BlockSize } from '@blockwright/geometry';
 import { pageBoundsAreSane, pageMemory, pageSetChecksum } from '@blockwright/page';
-import { int4, text } from '@blockwright/tuple';
+import { decompress, int4, text } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import { pgData } from './corpus.ts';
 import { mutate } from './mutate.ts';
@@ -68,7 +68,7 @@ function faultOf(what: string, read: () => void): string | undefined {
   }
 }
 
-/** Control files and relation maps, by themselves: quick, so many. */
+/** Control files, relation maps and compressed values, by themselves: quick, so many. */
 export function fuzzSmallFiles(seed: number, count: number): string[] {
   const control = new Uint8Array(readFileSync(`${pgData(8192)}/${PG_CONTROL_PATH}`));
   const map = new Uint8Array(readFileSync(`${pgData(8192)}/global/pg_filenode.map`));
@@ -88,6 +88,15 @@ export function fuzzSmallFiles(seed: number, count: number): string[] {
     const three = ours.slice(0, random.oneIn(8) ? random.below(ours.length) : ours.length);
     damageBytes(three, random, Math.max(1, three.length));
     faults.push(faultOf(`decodeControlFile, ${name}`, () => decodeControlFile(three, 'control')));
+    const four = Uint8Array.from({ length: random.below(200) }, () => random.below(random.oneIn(2) ? 256 : 8));
+    const claimed = random.oneIn(4) ? random.uint32() & 0x3fff_ffff : random.below(400);
+    const method = random.pick(['pglz', 'lz4'] as const);
+    faults.push(
+      faultOf(`decompress ${method}, ${name}`, () => {
+        const bytes = decompress(method, four, 0, four.length, claimed);
+        if (bytes.length !== claimed) throw new Error(`${bytes.length} bytes instead of ${claimed}`);
+      }),
+    );
   }
   return faults.filter((fault) => fault !== undefined);
 }

@@ -9,6 +9,7 @@ import { readCorpus } from './corpus.ts';
 import { fuzzOurDirectories, fuzzPostgresDirectories, fuzzSmallFiles } from './directory.ts';
 import { FILE_READERS } from './file-readers.ts';
 import { fuzz, type Reader } from './harness.ts';
+import { fuzzIndexPages } from './index-pages.ts';
 import { insideThePage, PAGE_READERS } from './page-readers.ts';
 
 const seed = Number(process.env.BLOCKWRIGHT_SEED ?? randomInt(2 ** 32));
@@ -42,9 +43,17 @@ describe('mutated pages', () => {
   });
 });
 
+describe('mutated pages of indexes', () => {
+  it('end in records, findings or an error of ours', { timeout: SLOW_MS }, () => {
+    const { faults, files } = fuzzIndexPages(seed, isSlow ? 50_000 : 1000);
+    expect(faults).toEqual([]);
+    expect(files).toBeGreaterThan(12);
+  });
+});
+
 describe('damaged directories', () => {
   const many = isSlow ? 100 : 1;
-  it('are refused or read: control files and relation maps', { timeout: SLOW_MS }, () => {
+  it('are refused or read: control files, relation maps, compressed values', { timeout: SLOW_MS }, () => {
     expect(fuzzSmallFiles(seed, 2000 * many)).toEqual([]);
   });
 
