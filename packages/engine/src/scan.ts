@@ -75,9 +75,18 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   *[Symbol.iterator](): Generator<Batch<Table, Name>> {
     this.begin();
     try {
-      for (let batch = this.heapScan.next(); batch !== undefined; batch = this.heapScan.next()) {
-        const { length, blocks, offsets, vectors } = batch;
-        yield { length, blocks, offsets, vectors, columns: this.columns };
+      for (let next = this.heapScan.next(); next !== undefined; next = this.heapScan.next()) {
+        const batch = next;
+        const { length, offsets, vectors } = batch;
+        yield {
+          length,
+          offsets,
+          vectors,
+          columns: this.columns,
+          get blocks(): Uint32Array {
+            return batch.blocks; // written out only when asked for
+          },
+        };
       }
     } finally {
       this.close();

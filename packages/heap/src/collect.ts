@@ -2,7 +2,7 @@
 import type { BlockNumber } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { LP_NORMAL, lpFlags, lpLength, lpOffset, type PageMemory, pageIsAllVisible } from '@blockwright/page';
-import { corruptLinePointer, unknownVisibility } from './errors.ts';
+import { corruptLinePointer, tooManyTuples, unknownVisibility } from './errors.ts';
 import { leadsToTuple, linePointerCount, linePointersEnd } from './line-pointers.ts';
 import { INFOMASK_BYTE, judgeByHints, PLAINLY_VISIBLE_MASK, UNKNOWN, VISIBLE } from './visibility.ts';
 
@@ -17,15 +17,18 @@ export class PageTuples {
   readonly lengths: Uint16Array;
   /** Line pointer of each tuple. */
   readonly offsets: Uint16Array;
+  /** Where in {@link offsets} the next page's first tuple goes; 0 unless the array is a batch's. */
+  offsetsAt = 0;
   count = 0;
   /** Tuples seen so far whose header did not say whether they are visible. */
   unknown = 0;
 
-  constructor(geometry: BlockGeometry) {
-    const most = geometry.maxOffsetNumber;
+  /** @param offsets where the line pointers go; an array of its own if not given */
+  constructor(geometry: BlockGeometry, offsets?: Uint16Array) {
+    const most = geometry.maxHeapTuplesPerPage;
     this.positions = new Int32Array(most);
     this.lengths = new Uint16Array(most);
-    this.offsets = new Uint16Array(most);
+    this.offsets = offsets ?? new Uint16Array(most);
   }
 }
 
@@ -56,6 +59,8 @@ export function collectVisible(
   const positions = into.positions;
   const lengths = into.lengths;
   const offsets = into.offsets;
+  const offsetsAt = into.offsetsAt;
+  const most = positions.length;
   const allVisible = pageIsAllVisible(m, base);
   const first = (base + SIZE_OF_PAGE_HEADER) >> 2;
   const lower = linePointersEnd(lines);
@@ -80,9 +85,10 @@ export function collectVisible(
         } else if (verdict !== VISIBLE) continue;
       }
     }
+    if (count === most) throw tooManyTuples(name, block, most);
     positions[count] = position;
     lengths[count] = lp >>> 17;
-    offsets[count] = i + 1;
+    offsets[offsetsAt + count] = i + 1;
     count++;
   }
   into.count = count;

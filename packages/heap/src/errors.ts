@@ -37,6 +37,17 @@ export function notPlainHeapPage(name: string, block: BlockNumber, special: numb
   });
 }
 
+/** A page with more tuples than a heap page can hold. */
+export function tooManyTuples(name: string, block: BlockNumber, most: number): StorageError {
+  return new StorageError(
+    'XX001',
+    `relation "${name}", block ${block}: more than ${most} tuples, the most that a heap page holds`,
+    {
+      hint: CORRUPT_HINT,
+    },
+  );
+}
+
 /** A tuple whose visibility only the commit log knows. */
 export function unknownVisibility(
   name: string,

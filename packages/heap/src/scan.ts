@@ -57,9 +57,9 @@ export class HeapScan implements Disposable {
       charCodes: options.charCodes,
       fetchToast: options.fetchToast,
     });
-    const capacity = BATCH_ROWS + geometry.maxOffsetNumber;
+    const capacity = BATCH_ROWS + geometry.maxHeapTuplesPerPage;
     this.batch = new HeapBatch(capacity, this.decoder.createVectors(capacity));
-    this.tuples = new PageTuples(geometry);
+    this.tuples = new PageTuples(geometry, this.batch.offsets);
     this.unknownPolicy = options.unknown ?? 'error';
     const blocks = relation.blockCount();
     this.nextBlock = options.from ?? 0;
@@ -88,7 +88,7 @@ export class HeapScan implements Disposable {
     if (this.closed) return undefined;
     const batch = this.batch;
     if (this.relation.pool.debugPoison) poisonBatch(batch);
-    batch.length = 0;
+    batch.clear();
     while (batch.length < this.fullAt && this.nextBlock < this.end) {
       this.readPage(this.nextBlock, batch);
       this.nextBlock++;
@@ -113,16 +113,12 @@ export class HeapScan implements Disposable {
       const m = pool.memory(id);
       const base = pool.base(id);
       const tuples = this.tuples;
-      const count = collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples);
       const at = batch.length;
+      tuples.offsetsAt = at;
+      const count = collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples);
+      if (count === 0) return;
       this.decoder.decode(m, tuples.positions, tuples.lengths, count, batch.vectors, at);
-      const { blocks, offsets } = batch;
-      const found = tuples.offsets;
-      for (let i = 0; i < count; i++) {
-        blocks[at + i] = block;
-        offsets[at + i] = found[i];
-      }
-      batch.length = at + count;
+      batch.addPage(block, count);
     } catch (error) {
       throw this.located(error, block);
     } finally {
@@ -133,7 +129,7 @@ export class HeapScan implements Disposable {
   private located(error: unknown, block: BlockNumber): unknown {
     const index = isStorageError(error) ? (error as { tupleIndex?: number }).tupleIndex : undefined;
     if (index === undefined || !isStorageError(error)) return error;
-    return inTuple(error, this.relation.name, block, this.tuples.offsets[index] as number);
+    return inTuple(error, this.relation.name, block, this.tuples.offsets[this.tuples.offsetsAt + index]);
   }
 
   /** Ends the scan; again is fine. */

@@ -166,6 +166,20 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     bench.close();
   });
 
+  it('refuses a page with more tuples than a heap page can hold', () => {
+    const bench = loaded(size);
+    change(bench, (m, base) => {
+      const most = bench.relation.geometry.maxHeapTuplesPerPage;
+      const lp = linePointer(m, base, 1);
+      for (let o = 1; o <= most + 1; o++) setLinePointer(m, base, o, lp);
+      m.u16[(base + 12) >> 1] = 24 + 4 * (most + 1);
+    });
+    expect(() => scanRows(bench)).toThrow(
+      expect.objectContaining({ code: 'XX001', message: expect.stringMatching(/block 0: more than \d+ tuples/) }),
+    );
+    bench.close();
+  });
+
   it('decides about rows of unknown fate as asked, and counts them', () => {
     const bench = loaded(size, false);
     change(bench, (m, base) => {
