@@ -3,7 +3,7 @@
 import { type BlockNumber, type ForkNumber, isStorageError, type Severity } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { segmentOfName, segmentPath } from '@blockwright/smgr';
-import { baseName, parentPath, readFully, type Vfs, type VfsFile } from '@blockwright/vfs';
+import { baseName, readFully, type Vfs, type VfsFile } from '@blockwright/vfs';
 import { bytesOfBlocks, firstBlockOfSegment, wholeBlocksIn } from './file-bytes.cold.ts';
 
 /** Bytes read at once. */
@@ -49,17 +49,20 @@ export class BlockReader {
     );
   }
 
-  /** Opens the segment files of a fork whose main fork's first segment is `relation`. There may be none. */
+  /**
+   * Opens the segment files of a fork whose main fork's first segment is `relation`. There may be none.
+   * @param names of files beside it, its own among them
+   */
   static open(
     vfs: Vfs,
     geometry: BlockGeometry,
     relation: string,
+    names: readonly string[],
     fork: ForkNumber,
     segmentBlocks: number,
   ): BlockReader {
-    const numbers = presentSegments(vfs, segmentPath(relation, fork, 0));
     const segments: Segment[] = [];
-    for (const number of numbers) {
+    for (const number of segmentNumbers(names, baseName(segmentPath(relation, fork, 0)))) {
       const path = segmentPath(relation, fork, number);
       segments.push(openSegment(vfs, geometry, path, number, segmentBlocks, segments.at(-1)));
     }
@@ -147,12 +150,10 @@ function checkNeighbour(
   }
 }
 
-/** Numbers of the segment files that are there, ascending. */
-function presentSegments(vfs: Vfs, first: string): number[] {
-  const name = baseName(first);
-  return vfs
-    .readdir(parentPath(first))
-    .map((other) => segmentOfName(name, other))
+/** Numbers of the segment files of a fork whose first is called `first`, ascending. */
+function segmentNumbers(names: readonly string[], first: string): number[] {
+  return names
+    .map((name) => segmentOfName(first, name))
     .filter((number) => number >= 0)
     .sort((a, b) => a - b);
 }

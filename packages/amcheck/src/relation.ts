@@ -3,7 +3,7 @@ import { type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { type PageMemory, pageMemory } from '@blockwright/page';
 import type { TupleDescriptor } from '@blockwright/tuple';
-import type { Vfs } from '@blockwright/vfs';
+import { parentPath, type Vfs } from '@blockwright/vfs';
 import { BlockReader, RUN_BYTES } from './block-reader.ts';
 import { bytesOfBlocks } from './file-bytes.cold.ts';
 import { MapReader } from './map-reader.ts';
@@ -17,6 +17,8 @@ export interface RelationCheckOptions {
   readonly geometry: BlockGeometry;
   /** Path of the main fork's first segment. */
   readonly path: string;
+  /** Names of files in the directory, the relation's own among them, where they were read already. */
+  readonly names?: readonly string[];
   /** How a path is shown in findings and summaries; as it is by default. */
   readonly shown?: (path: string) => string;
   /** Blocks of a full segment file. */
@@ -48,7 +50,8 @@ export function* checkRelation(options: RelationCheckOptions, sink: FindingSink)
   const readers = new Map<ForkNumber, BlockReader>();
   const summaries: FileSummary[] = [];
   try {
-    for (const fork of FORKS) readers.set(fork, BlockReader.open(vfs, geometry, path, fork, segmentBlocks));
+    const names = options.names ?? vfs.readdir(parentPath(path));
+    for (const fork of FORKS) readers.set(fork, BlockReader.open(vfs, geometry, path, names, fork, segmentBlocks));
     const main = readers.get(ForkNumber.main) as BlockReader;
     const vm = readers.get(ForkNumber.vm) as BlockReader;
     const map = vm.segments.length === 0 ? undefined : new MapReader(geometry, vm, options.checksums);

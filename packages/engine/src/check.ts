@@ -70,8 +70,7 @@ interface Subject {
   readonly premises: CheckPremises;
   /** Paths are shown below it. */
   readonly directory: string;
-  /** Paths of the relations' main files. */
-  readonly relations: readonly string[];
+  readonly relations: readonly { readonly path: string; readonly names?: readonly string[] }[];
 }
 
 function directorySubject(vfs: Vfs, directory: string, sink: FindingSink): Subject {
@@ -87,7 +86,7 @@ function directorySubject(vfs: Vfs, directory: string, sink: FindingSink): Subje
 
 /** A lone file: what its data directory says of it, where it lies in one whose control file can be read. */
 function fileSubject(vfs: Vfs, path: string, options: CheckOptions, sink: FindingSink): Subject {
-  const relations = [parseRelationFileName(path)?.relation ?? path];
+  const relations = [{ path: parseRelationFileName(path)?.relation ?? path }];
   const enclosing = enclosingDirectory(vfs, path);
   if (enclosing !== undefined) {
     const { directory, kind } = enclosing;
@@ -151,14 +150,20 @@ export function pathBelow(directory: string, path: string): string {
   return path.slice(directory.length + 1).replaceAll('\\', '/');
 }
 
-function* checkOne(vfs: Vfs, subject: Subject, relation: string, sink: FindingSink): Steps<FileSummary[]> {
+function* checkOne(
+  vfs: Vfs,
+  subject: Subject,
+  relation: Subject['relations'][number],
+  sink: FindingSink,
+): Steps<FileSummary[]> {
   const { premises, directory } = subject;
   const shown = (path: string): string => pathBelow(directory, path);
-  const table = premises.tables.get(shown(relation));
+  const table = premises.tables.get(shown(relation.path));
   const options: RelationCheckOptions = {
     vfs,
     geometry: premises.geometry,
-    path: relation,
+    path: relation.path,
+    names: relation.names,
     shown,
     segmentBlocks: premises.segmentBlocks,
     checksums: premises.checksums,
@@ -173,7 +178,7 @@ function* checkOne(vfs: Vfs, subject: Subject, relation: string, sink: FindingSi
   } catch (error) {
     if (!isStorageError(error)) throw error;
     const message = `it could not be checked: ${error.message}`;
-    sink({ code: 'file.unreadable', severity: 'error', message, file: shown(relation) });
+    sink({ code: 'file.unreadable', severity: 'error', message, file: shown(relation.path) });
     return [];
   }
 }

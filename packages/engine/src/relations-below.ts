@@ -4,9 +4,16 @@ import { type FindingSink, isStorageError } from '@blockwright/base';
 import { parseRelationFileName } from '@blockwright/smgr';
 import { baseName, parentPath, type Vfs } from '@blockwright/vfs';
 
+/** A relation, by the files that it has. */
+export interface FoundRelation {
+  /** Path of its main file, which may be missing. */
+  readonly path: string;
+  /** Names of the files that are there. */
+  readonly names: string[];
+}
+
 /**
- * Paths of the main files of all relations below `directory`, whether they are there or not, in order of directory and
- * number. A directory that cannot be read, or that has a relation's name, is a finding.
+ * All relations below `directory`, in order of directory and number. A directory that cannot be read, or that has a relation's name, is a finding.
  * @param tablespaceDirectory name of the directory in a tablespace that belongs to this cluster, where there are any
  */
 export function relationsBelow(
@@ -14,13 +21,16 @@ export function relationsBelow(
   directory: string,
   tablespaceDirectory: string | undefined,
   sink: FindingSink,
-): string[] {
+): FoundRelation[] {
   const names = (path: string): string[] => readNames(vfs, directory, path, sink);
-  const found = new Set<string>();
+  const found = new Map<string, FoundRelation>();
   const visit = (path: string): void => {
     for (const name of names(path)) {
       const relation = parseRelationFileName(`${path}/${name}`);
-      if (relation !== undefined) found.add(relation.relation);
+      if (relation === undefined) continue;
+      const one = found.get(relation.relation);
+      if (one === undefined) found.set(relation.relation, { path: relation.relation, names: [name] });
+      else one.names.push(name);
     }
   };
   const visitDatabases = (path: string): void => {
@@ -35,7 +45,7 @@ export function relationsBelow(
       if (isDirectory(vfs, path)) visitDatabases(path);
     }
   }
-  return [...found].sort(byDirectoryAndNumber);
+  return [...found.values()].sort((a, b) => byDirectoryAndNumber(a.path, b.path));
 }
 
 function byDirectoryAndNumber(a: string, b: string): number {
