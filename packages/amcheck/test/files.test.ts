@@ -160,6 +160,21 @@ describe.each(BLOCK_SIZES)('files of pages of %i bytes', (size) => {
     expect(codesOf(relation.check({ segmentBlocks }))).toContain('file.segment_out_of_range');
   });
 
+  it('of block numbers beyond 2^31, up to the last: each page is salted with its own, and named by it', () => {
+    const segmentBlocks = 2;
+    for (const block of [2 ** 31 - 2, 2 ** 31, 2 ** 32 - 2]) {
+      const name = `1000.${block / segmentBlocks}`;
+      const relation = new TestRelation(size);
+      const page = relation.page(block, 2);
+      expect(codesOf(relation.write([page], name).check({ segmentBlocks }))).toEqual(['file.missing_segment']);
+      page.memory.u8[size - 1] ^= 1;
+      relation.writeBytes(page.memory.u8, name);
+      const { findings, summaries } = relation.check({ segmentBlocks });
+      expect(findings.find(({ code }) => code === 'page.checksum')).toMatchObject({ block, file: name });
+      expect(summaries).toMatchObject([{ pages: 1, segment: block / segmentBlocks }]);
+    }
+  });
+
   it('that truncation left empty behind a short segment are fine', () => {
     const relation = two().writeBytes(new Uint8Array(0), '1000.1').writeBytes(new Uint8Array(0), '1000.2');
     expect(relation.check({ segmentBlocks: 4 }).findings).toEqual([]);
