@@ -323,6 +323,14 @@ describe('a directory of PostgreSQL', () => {
       view.setUint32(84, 760, true);
     });
     expect(new Set(check(vfs, '/pg').codes)).toContain('heap.tuple.xmin.before_oldest');
+    const other = postgresCopy(8192);
+    using postgres = PostgresDirectory.open('/pg', { vfs: other });
+    const types = postgres.table('types');
+    expect(types.frozenXid).toBeGreaterThan(postgres.control.checkpoint.oldestXid);
+    changePage(other, `/pg/${postgres.path(types)}`, 8192, 0, (words) => {
+      words[(words[12] & 0x7fff) >> 1] = types.frozenXid - 1; // t_xmin of the first tuple
+    });
+    expect(check(other, '/pg').codes).toEqual(['heap.tuple.xmin.before_relation']);
   });
 
   it('has relations in tablespaces of its own; those of another cluster in the same place are left', () => {
