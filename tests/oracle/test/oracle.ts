@@ -2,8 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { Database, initdb, type TableDef, table } from '@blockwright/engine';
 import { type PostgresServer, postgresIsExpected, startPostgres } from '@blockwright/peers';
-import { TPCH_TABLES, type TpchColumn } from '@blockwright/tpch';
-import { type ColumnType, char, date, int4, int8, numeric, varchar } from '@blockwright/tuple';
+import { TPCH_TABLES } from '@blockwright/tpch';
+import { typeInWords } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import * as vitest from 'vitest';
 
@@ -99,25 +99,8 @@ export async function pageCount(server: PostgresServer, name: string): Promise<n
   return Number(row.bytes) / SERVER_BLOCK_SIZE;
 }
 
-function columnType(column: TpchColumn): ColumnType {
-  switch (column.type) {
-    case 'int4':
-      return int4() as ColumnType;
-    case 'int8':
-      return int8() as ColumnType;
-    case 'date':
-      return date() as ColumnType;
-    case 'numeric':
-      return numeric(column.precision, column.scale) as ColumnType;
-    case 'char':
-      return char(column.length) as ColumnType;
-    case 'varchar':
-      return varchar(column.length) as ColumnType;
-  }
-}
-
 /** TPC-H's lineitem as a table of ours. */
 export const LINEITEM: TableDef = table(
   'lineitem',
-  Object.fromEntries(TPCH_TABLES.lineitem.map((column) => [column.name, columnType(column)])),
+  Object.fromEntries(TPCH_TABLES.lineitem.map((column) => [column.name, typeInWords(column)])),
 );
