@@ -10,6 +10,7 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'packages/vfs': 1,
   'packages/tpch': 1,
   'packages/benchmark': 1,
+  'packages/tidstore': 1,
   'packages/smgr': 2,
   'packages/control': 2,
   'packages/bufmgr': 3,
@@ -22,6 +23,9 @@ export const FLOORS: Readonly<Record<string, number>> = {
   'packages/catalog': 8,
   'packages/engine': 9,
   'benchmarks/peers': 9,
+  'benchmarks/tidstore': 10,
+  'benchmarks/checksum': 10,
+  'benchmarks/compactify': 10,
   'benchmarks/geometry': 10,
   'benchmarks/scan': 10,
   'tools/cli': 11,
@@ -50,7 +54,13 @@ export const FILES_THAT_DIVIDE = [
 ];
 
 /** Packages that import nothing of Node.js and type-check without its types. */
-export const PACKAGES_WITHOUT_NODE = ['packages/base', 'packages/geometry', 'packages/page', 'packages/tuple'];
+export const PACKAGES_WITHOUT_NODE = [
+  'packages/base',
+  'packages/geometry',
+  'packages/page',
+  'packages/tidstore',
+  'packages/tuple',
+];
 
 /** Product code that may make code: the decoder of a tuple, and the benchmark's variant with literal constants. */
 export const FILES_THAT_GENERATE_CODE = /^packages\/tuple\/src\/|^benchmarks\/geometry\/src\/variants\.ts$/;
