@@ -84,7 +84,7 @@ export function pageIndexMultiDelete(
   offsets: Uint16Array,
   count: number,
   scratch: CompactionScratch,
-  how: Compaction = 'workspace',
+  how: Compaction = 'adaptive',
 ): void {
   checkCompaction(g, scratch, how);
   checkPageBounds(m, base, g);
@@ -122,7 +122,7 @@ export function pageIndexMultiDelete(
   checkTotal(m, base, totalBytes);
   for (let i = 0; i < kept; i++) setLinePointer(m, base, i + 1, scratch.linePointers[i] as number);
   pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
-  compactItems(m, base, scratch, items);
+  compactItems(m, base, scratch, items, how);
 }
 
 function checkRising(offsets: Uint16Array, count: number, most: OffsetNumber): void {

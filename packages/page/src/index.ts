@@ -7,7 +7,7 @@ export {
   pageReserveItem,
 } from './add.ts';
 export { blockOfChecksum, checksumOfHash, pageChecksum, pageHash, pageSetChecksum } from './checksum.ts';
-export { type Compaction, CompactionScratch } from './compaction.ts';
+export { COMPACTIONS, type Compaction, CompactionScratch } from './compaction.ts';
 export { withPageContext } from './context.ts';
 export { findPageFaults, type PageCheckOptions } from './findings.ts';
 export {

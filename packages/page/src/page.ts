@@ -218,7 +218,7 @@ export class Page {
    * Closes all gaps between items and cuts off unused line pointers at the end. Items keep their numbers.
    * @throws StorageError XX001 when the page is damaged; it is left as it was.
    */
-  compact(how: Compaction = 'workspace'): void {
+  compact(how: Compaction = 'adaptive'): void {
     pageRepairFragmentation(this.memory, 0, this.geometry, new CompactionScratch(this.geometry), how);
   }
 

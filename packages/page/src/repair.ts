@@ -25,7 +25,7 @@ export function pageRepairFragmentation(
   base: number,
   g: BlockGeometry,
   scratch: CompactionScratch,
-  how: Compaction = 'workspace',
+  how: Compaction = 'adaptive',
 ): void {
   checkCompaction(g, scratch, how);
   checkPageBounds(m, base, g);
@@ -61,7 +61,7 @@ export function pageRepairFragmentation(
       if (lpFlags(linePointer(m, base, o)) === LP_UNUSED) setLinePointer(m, base, o, 0);
     }
   }
-  compactItems(m, base, scratch, items);
+  compactItems(m, base, scratch, items, how);
   pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (lastUsed << 2));
   if (unused > count - lastUsed) pageSetHasFreeLines(m, base);
   else pageClearHasFreeLines(m, base);

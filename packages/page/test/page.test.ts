@@ -290,7 +290,9 @@ describe('compaction', () => {
     expect(() => pageRepairFragmentation(memory, 0, g, scratch, 'workplace' as never)).toThrow(
       'did you mean "workspace"?',
     );
-    expect(() => pageRepairFragmentation(memory, 0, g, scratch, 'x' as never)).toThrow('there is workspace');
+    expect(() => pageRepairFragmentation(memory, 0, g, scratch, 'x' as never)).toThrow(
+      'there is sort, workspace, adaptive',
+    );
   });
 
   it('takes a scratch for larger pages', () => {
