@@ -4,11 +4,13 @@ export { describeMachine, type MachineDescription, machineText } from './machine
 export {
   type BenchmarkOption,
   type BooleanOption,
+  isPositional,
   type ListOption,
   type NumberOption,
   type OptionValue,
   type OptionValues,
   optionFlag,
+  optionWord,
   type ResolvedOptions,
   resolveOptions,
   type StringOption,

@@ -1,5 +1,5 @@
 // A benchmark declares its options as data; a command builds its flags, its help and its checks from them.
-import { checkOptions } from '@blockwright/base';
+import { checkOptions, nearestName } from '@blockwright/base';
 
 interface OptionBase<Type extends string, Value> {
   readonly type: Type;
@@ -18,6 +18,8 @@ export interface NumberOption extends OptionBase<'number', number> {
 }
 export interface StringOption extends OptionBase<'string', string> {
   readonly choices?: readonly string[];
+  /** On a command line a word of its own, not a flag's value: `bench NAME WORD`. Several stand in declared order. */
+  readonly positional?: boolean;
 }
 export interface BooleanOption extends OptionBase<'boolean', boolean> {}
 /** Several texts, with commas between them on a command line. */
@@ -46,7 +48,17 @@ export type ResolvedOptions<Specs extends Readonly<Record<string, BenchmarkOptio
 
 /** The flag of an option: `blockSizes` becomes `--block-sizes`. */
 export function optionFlag(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return `--${optionWord(name)}`;
+}
+
+/** The name of an option in the help where it has no flag: `blockSizes` becomes `block-sizes`. */
+export function optionWord(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Whether an option is a word of its own on a command line. */
+export function isPositional(spec: BenchmarkOption): boolean {
+  return spec.type === 'string' && spec.positional === true;
 }
 
 /**
@@ -64,7 +76,8 @@ export function resolveOptions<const Specs extends Readonly<Record<string, Bench
   const resolved: Record<string, OptionValue> = {};
   for (const [name, spec] of Object.entries(specs)) {
     const value = given[name];
-    resolved[name] = value === undefined ? spec.default : checked(`${benchmark}'s ${optionFlag(name)}`, spec, value);
+    const called = isPositional(spec) ? optionWord(name) : optionFlag(name);
+    resolved[name] = value === undefined ? spec.default : checked(`${benchmark}'s ${called}`, spec, value);
   }
   return resolved as ResolvedOptions<Specs>;
 }
@@ -106,7 +119,9 @@ function checkedNumber(what: string, spec: NumberOption, value: OptionValue): nu
 function checkedChoice(what: string, choices: readonly string[] | undefined, value: string): string {
   if (value === '') throw new RangeError(`${what} must not be empty`);
   if (choices !== undefined && !choices.includes(value)) {
-    throw new RangeError(`${what} takes ${choices.join(', ')}, not "${value}"`);
+    const nearest = nearestName(value, choices);
+    const hint = nearest === undefined ? '' : `; did you mean "${nearest}"?`;
+    throw new RangeError(`${what} takes ${choices.join(', ')}, not "${value}"${hint}`);
   }
   return value;
 }

@@ -9,8 +9,8 @@ export interface Variant<Answer = unknown> {
   readonly name: string;
   /** Does the work once and gives its answer; a promise is waited for. */
   readonly run: () => Answer | Promise<Answer>;
-  /** Not timed, before each sample. */
-  readonly before?: () => void | Promise<void>;
+  /** Not timed, before each sample, with its round counted from 0; −1 while warming up. */
+  readonly before?: (round: number) => void | Promise<void>;
   /** Things handled by one run, such as rows. */
   readonly units: number;
   /** Sees the answer of every timed run, after the clock has stopped; throws {@link WrongAnswerError}. Called without `this`. */
@@ -45,6 +45,7 @@ export interface Measured {
 
 export const LEAST_ROUNDS = 9;
 const MOST_REPETITIONS = 1_000_000;
+const WARMING_UP = -1;
 
 /** A check that compares with a known answer. */
 export function expectAnswer<Answer>(name: string, expected: Answer): (answer: Answer) => void {
@@ -80,7 +81,7 @@ export async function measureRounds(variants: readonly Variant[], options: Round
     shuffle(order, random);
     for (const index of order) {
       const variant = variants[index] as Variant;
-      (samples[index] as number[]).push(await sample(variant, repetitions[index] as number, clock));
+      (samples[index] as number[]).push(await sample(variant, round, repetitions[index] as number, clock));
       progress?.({ phase, done: ++done, total, unit: 'samples' });
       await setImmediate(); // lets a signal arrive
       signal?.throwIfAborted();
@@ -122,7 +123,7 @@ async function warmUp(
   let fastestNs = Infinity;
   let runs = 0;
   while (runs < 2 || clock() - start < warmUpMs * 1e6) {
-    const ns = await sample(variant, 1, clock);
+    const ns = await sample(variant, WARMING_UP, 1, clock);
     fastestNs = Math.min(fastestNs, ns);
     if (++runs % 16 === 0 || ns > 1e6) await setImmediate();
     signal?.throwIfAborted();
@@ -132,9 +133,9 @@ async function warmUp(
 }
 
 /** Nanoseconds of one run, over `repetitions` of them. */
-async function sample(variant: Variant, repetitions: number, clock: () => number): Promise<number> {
+async function sample(variant: Variant, round: number, repetitions: number, clock: () => number): Promise<number> {
   const { run, before, check } = variant;
-  if (before !== undefined) await before();
+  if (before !== undefined) await before(round);
   const answers = new Array<unknown>(repetitions);
   const start = clock();
   for (let i = 0; i < repetitions; i++) {

@@ -11,8 +11,10 @@ import {
   type BenchmarkReport,
   defineBenchmark,
   describeMachine,
+  isPositional,
   machineText,
   optionFlag,
+  optionWord,
   reportJson,
   reportTable,
   resolveOptions,
@@ -27,6 +29,7 @@ const OPTIONS = {
   peers: { type: 'list', default: undefined, help: 'peers', choices: ['postgres', 'sqlite'] },
   directory: { type: 'string', default: undefined, help: 'where' },
   cold: { type: 'boolean', default: false, help: 'cold' },
+  walkOrder: { type: 'string', default: 'forward', help: 'order', choices: ['forward', 'backward'], positional: true },
 } as const satisfies Record<string, BenchmarkOption>;
 
 describe('options', () => {
@@ -38,6 +41,7 @@ describe('options', () => {
       peers: undefined,
       directory: undefined,
       cold: false,
+      walkOrder: 'forward',
     });
   });
   it('are taken as values or as text from a command line', () => {
@@ -48,6 +52,7 @@ describe('options', () => {
       peers: ['sqlite'],
       directory: 'd',
       cold: true,
+      walkOrder: 'backward',
     };
     expect(resolveOptions('scan', OPTIONS, wanted)).toEqual(wanted);
     expect(
@@ -58,6 +63,7 @@ describe('options', () => {
         peers: 'sqlite',
         directory: 'd',
         cold: 'true',
+        walkOrder: 'backward',
       }),
     ).toEqual(wanted);
   });
@@ -73,6 +79,8 @@ describe('options', () => {
     [{ blockSizes: [] }, 'at least one item'],
     [{ blockSizes: 3 }, 'takes a list'],
     [{ peers: 'oracle' }, '--peers takes postgres, sqlite, not "oracle"'],
+    [{ walkOrder: 'bakward' }, 'scan\'s walk-order takes forward, backward, not "bakward"; did you mean "backward"?'],
+    [{ walkOrder: 'sideways' }, /not "sideways"$/],
     [{ directory: 3 }, 'takes text'],
     [{ cold: 'yes' }, 'true or false, not "yes"'],
   ])('refuse %j', (given, message) => {
@@ -84,8 +92,11 @@ describe('options', () => {
       new TypeError('benchmark scan has no option "round"; did you mean "rounds"?'),
     );
   });
-  it('have flags in kebab case', () => {
+  it('have flags in kebab case, or are words of their own', () => {
     expect(Object.keys(OPTIONS).map(optionFlag)).toContain('--block-sizes');
+    expect(Object.entries(OPTIONS).flatMap(([name, spec]) => (isPositional(spec) ? [optionWord(name)] : []))).toEqual([
+      'walk-order',
+    ]);
   });
 });
 

@@ -46,6 +46,18 @@ describe('measureRounds', () => {
     ]);
   });
 
+  it('tells what is done before a sample which round it is, so that variants can share what they handle', async () => {
+    const bench = fakeBench({ a: () => 1, bb: () => 1 });
+    const rounds: number[][] = [[], []];
+    const variants = bench.variants.map((variant, i) => ({
+      ...variant,
+      before: (round: number) => void rounds[i]!.push(round),
+    }));
+    await measureRounds(variants, { ...quick, rounds: 9, clock: bench.clock });
+    const expected = [-1, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    expect(rounds).toEqual([expected, expected]);
+  });
+
   it('draws the same orders from the same seed', async () => {
     const logs = [];
     for (const seed of [5, 5, 6]) {
