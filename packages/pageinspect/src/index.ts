@@ -1,5 +1,11 @@
 export { type ByteSource, bytesSource, type DetectedBlockSize, detectBlockSize } from './block-size.ts';
 export {
+  type CompactionPreview,
+  type CompactionPreviewOptions,
+  type CompactionRefusal,
+  previewCompaction,
+} from './compaction-preview.ts';
+export {
   type HeapItemRecord,
   heapPageItems,
   type LinePointerRecord,
@@ -16,6 +22,13 @@ export {
   inspectRelation,
   tailBytes,
 } from './inspect.ts';
+export {
+  type PageLayout,
+  type PageLayoutBytes,
+  type PageRegion,
+  type PageRegionKind,
+  pageLayout,
+} from './layout.ts';
 export {
   type FreeSpaceRecord,
   freeSpaceRecords,

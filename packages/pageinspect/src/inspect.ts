@@ -6,7 +6,6 @@ import {
   PageFault,
   type PageMemory,
   PageMemoryViews,
-  pageBoundsAreSane,
   pageSpecialBytes,
   pageVerify,
 } from '@blockwright/page';
@@ -19,7 +18,7 @@ import {
   visibilityMapRecords,
 } from './map-pages.ts';
 import { type PageHeaderRecord, pageHeaderRecord } from './page-header.ts';
-import { btreePageHasItems, btreePageType, type PageKind, pageKind } from './page-kind.ts';
+import { btreePageType, type PageKind, pageHasLinePointers, pageKind } from './page-kind.ts';
 
 export interface InspectOptions {
   readonly geometry: BlockGeometry;
@@ -102,12 +101,11 @@ function mainPage(m: PageMemory, g: BlockGeometry, wrong: string): Pick<Inspecte
       return {
         kind,
         note: joinNotes(`not a plain heap page: a B-tree's ${btreePageType(m, 0)}`, wrong),
-        items: btreePageHasItems(m, 0) ? linePointerRecords(m, 0, g) : undefined,
+        items: pageHasLinePointers(m, 0, g, kind) ? linePointerRecords(m, 0, g) : undefined,
       };
     case 'damaged': {
-      // Where the bounds can be believed and there is no special space, it may still be read as a heap page.
-      const isReadable = pageBoundsAreSane(m, 0, g) && pageSpecialBytes(m, 0, g) === 0;
-      return { kind, note: noteOf(kind, wrong), items: isReadable ? heapPageItems(m, 0, g) : undefined };
+      const items = pageHasLinePointers(m, 0, g, kind) ? heapPageItems(m, 0, g) : undefined;
+      return { kind, note: noteOf(kind, wrong), items };
     }
     default: {
       const whose = kind === 'unknown' ? 'of an access method that is not known here' : `of kind ${kind}`;

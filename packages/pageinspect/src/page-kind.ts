@@ -12,7 +12,16 @@
 //
 // PostgreSQL: nbtree.h, hash.h, gist.h, spgist_private.h, brin_page.h, ginblock.h, sequence.c.
 import type { BlockGeometry } from '@blockwright/geometry';
-import { PageFault, type PageMemory, pageIsNew, pageIsZero, pageSpecial, pageVerifyHeader } from '@blockwright/page';
+import {
+  PageFault,
+  type PageMemory,
+  pageBoundsAreSane,
+  pageIsNew,
+  pageIsZero,
+  pageSpecial,
+  pageSpecialBytes,
+  pageVerifyHeader,
+} from '@blockwright/page';
 
 /**
  * `new`: all zero. `heap`: a plain page, without special space. `damaged`: the header makes no sense, so that nothing
@@ -86,4 +95,14 @@ export function btreePageType(m: PageMemory, base: number): string {
 export function btreePageHasItems(m: PageMemory, base: number): boolean {
   const flags = m.u16[(base + pageSpecial(m, base) + 12) >>> 1] as number;
   return (flags & (BTREE_META | BTREE_DELETED)) === 0;
+}
+
+/**
+ * Whether the line pointers of a page of this kind are shown: those of heap pages, of B-tree pages that have some, and of
+ * a damaged page whose bounds can be believed, if there is no special space that would make it another's.
+ */
+export function pageHasLinePointers(m: PageMemory, base: number, g: BlockGeometry, kind: PageKind): boolean {
+  if (kind === 'btree') return btreePageHasItems(m, base);
+  if (kind === 'damaged') return pageBoundsAreSane(m, base, g) && pageSpecialBytes(m, base, g) === 0;
+  return kind === 'heap';
 }
