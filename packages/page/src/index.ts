@@ -6,7 +6,16 @@ export {
   pageAddItem,
   pageReserveItem,
 } from './add.ts';
-export { blockOfChecksum, checksumOfHash, pageChecksum, pageHash, pageSetChecksum } from './checksum.ts';
+export {
+  blockOfChecksum,
+  checksumKernel,
+  checksumOfHash,
+  pageChecksum,
+  pageHash,
+  pageHashes,
+  pageHashPortable,
+  pageSetChecksum,
+} from './checksum.ts';
 export { COMPACTIONS, type Compaction, CompactionScratch } from './compaction.ts';
 export { withPageContext } from './context.ts';
 export { findPageFaults, type PageCheckOptions } from './findings.ts';
@@ -64,6 +73,7 @@ export {
   pageIndexTupleDeleteNoCompact,
   pageIndexTupleOverwrite,
 } from './index-items.ts';
+export type { ChecksumKernel } from './kernel.ts';
 export {
   checkedItem,
   itemIsInBounds,
@@ -83,7 +93,7 @@ export {
   markLinePointerUnused,
   setLinePointer,
 } from './line-pointer.ts';
-export { type PageMemory, PageMemoryViews, pageMemory } from './memory.ts';
+export { kernelMemory, type PageMemory, PageMemoryViews, pageMemory } from './memory.ts';
 export {
   type LinePointerState,
   Page,

@@ -1,4 +1,5 @@
 // The memory that pages lie in: one buffer under three typed arrays, made once a chunk of pages and not once a page.
+import { type ChecksumKernel, KERNELS } from './kernel.ts';
 
 /**
  * One buffer, seen as bytes, 16-bit and 32-bit words. A page in it starts at a byte called its base, a multiple of 8;
@@ -8,6 +9,8 @@ export interface PageMemory {
   readonly u8: Uint8Array;
   readonly u16: Uint16Array;
   readonly u32: Uint32Array;
+  /** What computes checksums in place: in memories made by {@link kernelMemory}, where the platform can. Else null. */
+  readonly kernel: ChecksumKernel | null;
 }
 
 /** The one class that implements {@link PageMemory}, so that every function over it sees one hidden class. */
@@ -15,18 +18,26 @@ export class PageMemoryViews implements PageMemory {
   readonly u8: Uint8Array;
   readonly u16: Uint16Array;
   readonly u32: Uint32Array;
+  readonly kernel: ChecksumKernel | null;
 
   /**
    * Views of `byteLength` bytes of `buffer` from `byteOffset` on; both must be multiples of 4.
+   * @param kernel of that buffer, when byteOffset is 0.
    * @throws RangeError when they are not, or reach beyond the buffer.
    */
-  constructor(buffer: ArrayBufferLike, byteOffset: number = 0, byteLength: number = buffer.byteLength - byteOffset) {
+  constructor(
+    buffer: ArrayBufferLike,
+    byteOffset: number = 0,
+    byteLength: number = buffer.byteLength - byteOffset,
+    kernel: ChecksumKernel | null = null,
+  ) {
     if ((byteOffset & 3) !== 0 || (byteLength & 3) !== 0) {
       throw new RangeError(`page memory of ${byteLength} bytes from byte ${byteOffset}: both must be multiples of 4`);
     }
     this.u8 = new Uint8Array(buffer, byteOffset, byteLength);
     this.u16 = new Uint16Array(buffer, byteOffset, byteLength >>> 1);
     this.u32 = new Uint32Array(buffer, byteOffset, byteLength >>> 2);
+    this.kernel = kernel;
   }
 }
 
@@ -36,4 +47,24 @@ export class PageMemoryViews implements PageMemory {
  */
 export function pageMemory(buffer: ArrayBufferLike): PageMemory {
   return new PageMemoryViews(buffer);
+}
+
+/** The most bytes of a {@link kernelMemory}: so every base is below 2^30. */
+const MOST_BYTES = 0x4000_0000;
+
+/**
+ * New memory, all zero, in which checksums are computed in place by the SIMD kernel: for those who hash many pages, and
+ * keep the memory. It takes some 0.1 ms and 10 GB of address space, whatever `bytes` is; where the platform has no SIMD
+ * or no room, it is ordinary memory.
+ * @param bytes a multiple of 4, up to 1 GiB.
+ * @throws RangeError when `bytes` is not that, or there is no memory at all.
+ */
+export function kernelMemory(bytes: number): PageMemory {
+  if (!Number.isInteger(bytes) || bytes < 0 || bytes > MOST_BYTES || (bytes & 3) !== 0) {
+    throw new RangeError(`page memory of ${bytes} bytes: it must be a multiple of 4 from 0 to ${MOST_BYTES}`);
+  }
+  const kernel = KERNELS.over(bytes);
+  return kernel === null
+    ? new PageMemoryViews(new ArrayBuffer(bytes))
+    : new PageMemoryViews(kernel.buffer, 0, bytes, kernel);
 }
