@@ -1,2 +1,6 @@
 // Every export of the package, by hand.
-export { twice } from './twice.ts';
+export { RadixTidStore } from './radix-store.ts';
+export { type SortedArrayOptions, SortedArrayTidStore } from './sorted-array.ts';
+export type { TidCursor, TidStore } from './store.ts';
+export { type RadixStats, RadixTree } from './tree.ts';
+export type { RadixCursor } from './tree-cursor.ts';

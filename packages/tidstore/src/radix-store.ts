@@ -1,0 +1,120 @@
+// The TID store on the radix tree: a block's key is its number, its value the set of its offsets.
+import { type BlockNumber, checkOptions, type OffsetNumber } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { countOf, freeValue, hasOffset, pairOf, readOffsets, writeBitmap } from './offsets.ts';
+import { refuseTids, type TidCursor, type TidStore } from './store.ts';
+import { type RadixStats, RadixTree } from './tree.ts';
+import type { RadixCursor } from './tree-cursor.ts';
+
+const hasElsewhere = hasOffset;
+
+/**
+ * TIDs in an adaptive radix tree: about 4.2 bytes a block where blocks are dense and offsets are 31 or below.
+ * PostgreSQL: tidstore.c.
+ */
+export class RadixTidStore implements TidStore {
+  private readonly tree: RadixTree;
+  private readonly maxOffset: number;
+  private readonly maxBytes: number;
+  private tids = 0;
+
+  /**
+   * `maxBytes`: the memory at which {@link isFull} says so. It may be passed by the memory that one block needs, at most
+   * 1/8 of it or 16 kB.
+   */
+  constructor(geometry: BlockGeometry, options: { readonly maxBytes?: number } = {}) {
+    checkOptions('RadixTidStore', options, ['maxBytes']);
+    const { maxBytes = Infinity } = options;
+    if (!(maxBytes > 0)) throw new RangeError(`maxBytes ${String(maxBytes)} is not above 0`);
+    this.maxOffset = geometry.maxOffsetNumber;
+    this.maxBytes = maxBytes;
+    this.tree = new RadixTree({ maxBytes });
+  }
+
+  add(block: BlockNumber, offsets: Uint16Array, count: number): void {
+    if (block >>> 0 !== block || block === 0xffff_ffff || !(count > 0 && count <= offsets.length)) {
+      refuseTids(block, offsets, count, this.maxOffset);
+    }
+    let bits = 1;
+    let last = 0;
+    for (let i = 0; i < count; i++) {
+      const o = offsets[i];
+      if (o <= last) refuseTids(block, offsets, count, this.maxOffset);
+      last = o;
+      bits |= 1 << o;
+    }
+    if (last > this.maxOffset) refuseTids(block, offsets, count, this.maxOffset);
+    const { tree } = this;
+    const was = tree.place(0, block);
+    const words = tree.slotWords;
+    const { slot } = tree;
+    if (was) this.forget(words[slot]);
+    this.tids += count;
+    if (last < 32) words[slot] = bits;
+    else if (count <= 2) words[slot] = pairOf(offsets[0], last);
+    else words[slot] = writeBitmap(tree.arena, offsets, count);
+  }
+
+  private forget(value: number): void {
+    this.tids -= countOf(this.tree.arena, value);
+    freeValue(this.tree.arena, value);
+  }
+
+  has(block: BlockNumber, o: OffsetNumber): boolean {
+    const value = this.tree.find(0, block);
+    if ((value & 1) !== 0) return (o - 1) >>> 0 < 31 && ((value >>> o) & 1) !== 0;
+    return value !== 0 && hasElsewhere(this.tree.arena, value, o);
+  }
+
+  cursor(): TidCursor {
+    return new RadixTidCursor(this.tree, new Uint16Array(this.maxOffset));
+  }
+
+  get memoryBytes(): number {
+    return this.tree.memoryBytes;
+  }
+
+  get blockCount(): number {
+    return this.tree.numKeys;
+  }
+
+  get tidCount(): number {
+    return this.tids;
+  }
+
+  isFull(): boolean {
+    return this.tree.memoryBytes > this.maxBytes || this.tree.arena.isAtLimit;
+  }
+
+  clear(): void {
+    this.tree.clear();
+    this.tids = 0;
+  }
+
+  /** What the tree is made of. */
+  stats(): RadixStats {
+    return this.tree.stats();
+  }
+}
+
+class RadixTidCursor implements TidCursor {
+  block: BlockNumber = 0;
+  count = 0;
+  readonly offsets: Uint16Array;
+  private readonly tree: RadixTree;
+  private readonly keys: RadixCursor;
+
+  constructor(tree: RadixTree, offsets: Uint16Array) {
+    this.tree = tree;
+    this.keys = tree.cursor();
+    this.offsets = offsets;
+  }
+
+  next(): boolean {
+    const { keys } = this;
+    if (!keys.next()) return false;
+    this.block = keys.keyLow;
+    this.count = readOffsets(this.tree.arena, keys.value, this.offsets);
+    return true;
+  }
+}

@@ -1,0 +1,205 @@
+// The sorted array that the tree replaces: 6 bytes a TID, allocated to its limit, searched by halving. Kept to compare
+// with, and as the simplest store there can be.
+import { type BlockNumber, checkOptions, type OffsetNumber, StorageError } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { refuseTids, type TidCursor, type TidStore } from './store.ts';
+
+/** The most TIDs that there can be room for. */
+const MAX_TIDS = 0x7fff_ffff;
+
+/** One of the two says how many TIDs there is room for: it is allocated at once. */
+export interface SortedArrayOptions {
+  /** TIDs, up to 2147483647. */
+  readonly maxTids?: number;
+  /** Bytes, 6 a TID. PostgreSQL: `maintenance_work_mem`. */
+  readonly maxBytes?: number;
+}
+
+/** How many times 6 bytes fit, found bit by bit. */
+function tidsIn(bytes: number): number {
+  let tids = 0;
+  for (let bit = 0x4000_0000; bit !== 0; bit >>>= 1) if ((tids + bit) * 6 <= bytes) tids += bit;
+  return tids;
+}
+
+/** TIDs in one sorted array. PostgreSQL up to version 16: `VacDeadItems`, vacuumlazy.c. */
+export class SortedArrayTidStore implements TidStore {
+  private readonly blocks: Uint32Array;
+  private readonly offsets: Uint16Array;
+  private readonly maxOffset: number;
+  /** The count of TIDs from which on a block of heap tuples may not fit. */
+  private readonly fullAt: number;
+  private length = 0;
+  private runs = 0;
+  private changes = 0;
+
+  /** Room for one block of heap tuples at least. */
+  constructor(geometry: BlockGeometry, options: SortedArrayOptions) {
+    checkOptions('SortedArrayTidStore', options, ['maxTids', 'maxBytes']);
+    const { maxTids, maxBytes } = options;
+    if ((maxTids === undefined) === (maxBytes === undefined)) {
+      throw new TypeError('SortedArrayTidStore takes either maxTids or maxBytes');
+    }
+    const wanted = maxTids ?? tidsIn(Number(maxBytes));
+    if (!(wanted > 0 && wanted <= MAX_TIDS)) {
+      throw new RangeError(`room for ${String(wanted)} TIDs is not from 1 to ${String(MAX_TIDS)}`);
+    }
+    const least = geometry.maxHeapTuplesPerPage;
+    const room = wanted < least ? least : wanted | 0;
+    this.blocks = new Uint32Array(room);
+    this.offsets = new Uint16Array(room);
+    this.maxOffset = geometry.maxOffsetNumber;
+    this.fullAt = room - least + 1;
+  }
+
+  add(block: BlockNumber, offsets: Uint16Array, count: number): void {
+    const { length, blocks } = this;
+    if (
+      block >>> 0 !== block ||
+      block === 0xffff_ffff ||
+      !(count > 0 && count <= offsets.length) ||
+      count > blocks.length - length ||
+      (length !== 0 && block <= blocks[length - 1])
+    ) {
+      this.addAnywhere(block, offsets, count);
+      return;
+    }
+    // Written beyond the length, where nobody looks, until all is known to be good.
+    const to = this.offsets;
+    let last = 0;
+    for (let i = 0; i < count; i++) {
+      const o = offsets[i];
+      if (o <= last) refuseTids(block, offsets, count, this.maxOffset);
+      last = o;
+      to[length + i] = o;
+      blocks[length + i] = block;
+    }
+    if (last > this.maxOffset) refuseTids(block, offsets, count, this.maxOffset);
+    this.length = length + count;
+    this.runs++;
+    this.changes = (this.changes + 1) | 0;
+  }
+
+  /** {@link add} of a block that is not beyond the last, or that is not to be added at all. */
+  private addAnywhere(block: BlockNumber, offsets: Uint16Array, count: number): void {
+    let last = 0;
+    for (let i = 0; i < count && offsets[i] > last; i++) last = offsets[i];
+    if (
+      block >>> 0 !== block ||
+      block === 0xffff_ffff ||
+      !(count > 0 && count <= offsets.length) ||
+      last !== offsets[count - 1] ||
+      last > this.maxOffset
+    ) {
+      refuseTids(block, offsets, count, this.maxOffset);
+    }
+    const { blocks, length } = this;
+    const from = this.lowerBound(block, 0);
+    const to = this.lowerBound(block, 0xffff);
+    const newLength = length - (to - from) + count;
+    if (newLength > blocks.length) {
+      throw new StorageError(
+        '54000',
+        `the sorted array has no room for ${String(count)} TIDs of block ${String(block)}`,
+        {
+          detail: `It has room for ${String(blocks.length)} TIDs, and holds ${String(length)}.`,
+        },
+      );
+    }
+    blocks.copyWithin(from + count, to, length);
+    this.offsets.copyWithin(from + count, to, length);
+    blocks.fill(block, from, from + count);
+    this.offsets.set(offsets.subarray(0, count), from);
+    this.length = newLength;
+    if (from === to) this.runs++;
+    this.changes = (this.changes + 1) | 0;
+  }
+
+  has(block: BlockNumber, o: OffsetNumber): boolean {
+    const i = this.lowerBound(block, o);
+    return i < this.length && this.blocks[i] === block && this.offsets[i] === o;
+  }
+
+  /** Index of the first TID that is not before (block, o). */
+  private lowerBound(block: BlockNumber, o: OffsetNumber): number {
+    const { blocks, offsets } = this;
+    let from = 0;
+    let to = this.length;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const b = blocks[middle];
+      if (b < block || (b === block && offsets[middle] < o)) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+
+  cursor(): TidCursor {
+    const { blocks, offsets } = this;
+    const changes = this.changes;
+    return new SortedArrayCursor(
+      { blocks, offsets, length: this.length },
+      () => this.changes === changes,
+      new Uint16Array(this.maxOffset),
+    );
+  }
+
+  get memoryBytes(): number {
+    return this.blocks.byteLength + this.offsets.byteLength;
+  }
+
+  get blockCount(): number {
+    return this.runs;
+  }
+
+  get tidCount(): number {
+    return this.length;
+  }
+
+  isFull(): boolean {
+    return this.length >= this.fullAt;
+  }
+
+  clear(): void {
+    this.length = 0;
+    this.runs = 0;
+    this.changes = (this.changes + 1) | 0;
+  }
+}
+
+interface Tids {
+  readonly blocks: Uint32Array;
+  readonly offsets: Uint16Array;
+  readonly length: number;
+}
+
+class SortedArrayCursor implements TidCursor {
+  block: BlockNumber = 0;
+  count = 0;
+  readonly offsets: Uint16Array;
+  private readonly tids: Tids;
+  private readonly isUnchanged: () => boolean;
+  private at = 0;
+
+  constructor(tids: Tids, isUnchanged: () => boolean, offsets: Uint16Array) {
+    this.tids = tids;
+    this.isUnchanged = isUnchanged;
+    this.offsets = offsets;
+  }
+
+  next(): boolean {
+    if (!this.isUnchanged()) {
+      throw new TypeError('the TID store has changed under a cursor: make a new one after a change');
+    }
+    const { tids } = this;
+    let { at } = this;
+    if (at >= tids.length) return false;
+    const block = tids.blocks[at];
+    let n = 0;
+    for (; at < tids.length && tids.blocks[at] === block; at++) this.offsets[n++] = tids.offsets[at];
+    this.at = at;
+    this.block = block;
+    this.count = n;
+    return true;
+  }
+}
