@@ -25,6 +25,8 @@ const REQUESTS_AFTER_REFUSAL = 63;
 /** The kernel over one memory. */
 export class ChecksumKernel {
   readonly buffer: ArrayBuffer;
+  /** The WebAssembly.Memory of {@link buffer}, for other kernels over the same bytes. */
+  readonly memory: object;
   /** The hash, int32, of the `size` bytes at `at`. */
   readonly hash: (at: number, size: number) => number;
   /** Puts the hashes of `count` pages, up to {@link MOST_HASHES}, at the start of {@link results}. */
@@ -32,8 +34,10 @@ export class ChecksumKernel {
   readonly results: Uint32Array;
 
   /** @internal Bytes of the memory below `resultsAt` are for pages. */
-  constructor(buffer: ArrayBuffer, exports: KernelExports, resultsAt: number) {
+  constructor(memory: { readonly buffer: ArrayBuffer }, exports: KernelExports, resultsAt: number) {
+    const { buffer } = memory;
     this.buffer = buffer;
+    this.memory = memory;
     this.hash = exports.hash;
     this.hashes = exports.hashes;
     this.results = new Uint32Array(buffer, resultsAt, MOST_HASHES);
@@ -68,7 +72,7 @@ export class ChecksumKernels {
     try {
       const memory = new this.host.Memory({ initial: pages, maximum: pages });
       const { exports } = new this.host.Instance(module, { env: { memory } });
-      return new ChecksumKernel(memory.buffer, exports as KernelExports, resultsAt);
+      return new ChecksumKernel(memory, exports as KernelExports, resultsAt);
     } catch {
       this.refusals = REQUESTS_AFTER_REFUSAL;
       return null;
