@@ -42,6 +42,14 @@ const ENTRIES: readonly Entry[] = [
     load: async () => benchmarkOf(await import('@blockwright/benchmark-geometry')),
     examples: [['blockwright bench geometry --json', 'what a run-time block size costs, as JSON']],
   },
+  {
+    name: 'checksum',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-checksum')),
+    examples: [
+      ['blockwright bench checksum', 'page checksums in TypeScript and by SIMD'],
+      ['blockwright bench checksum --block-sizes=8kB', 'at one block size'],
+    ],
+  },
 ];
 
 /** The benchmark that a package exports, under whatever name. */
