@@ -118,9 +118,12 @@ test('words are wrapped at the width of the terminal', () => {
 test('bench list names the benchmarks, and their options as JSON', async () => {
   const { status, stdout } = await cli(['bench', 'list']);
   expect(status).toBe(0);
-  expect(stdout).toMatch(/^benchmark +what it measures\n─+\nscan +.*\ngeometry +.*\n$/);
+  const names = ['scan', 'geometry', 'checksum'];
+  expect(stdout).toMatch(
+    new RegExp(`^benchmark +what it measures\n─+\n${names.map((name) => `${name} +.*\n`).join('')}$`),
+  );
   const listed = JSON.parse((await cli(['bench', 'list', '--json'])).stdout);
-  expect(listed.map((one: { name: string }) => one.name)).toEqual(['scan', 'geometry']);
+  expect(listed.map((one: { name: string }) => one.name)).toEqual(names);
   expect(listed[0].options.scale).toMatchObject({ type: 'number' });
 });
 

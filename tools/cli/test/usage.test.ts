@@ -5,7 +5,7 @@ import { cli } from './fake-io.ts';
 
 /** The help of these is kept as it is printed; that of benchmarks follows from what they declare. */
 const GOLDEN = ['initdb', 'controldata', 'load', 'load tpch', 'tables', 'dump', 'inspect', 'check', 'bench list'];
-const COMMANDS = [...GOLDEN, 'bench', 'bench scan', 'bench geometry'];
+const COMMANDS = [...GOLDEN, 'bench', 'bench scan', 'bench geometry', 'bench checksum'];
 
 describe('help', () => {
   test('of the program', async () => {
@@ -27,15 +27,18 @@ describe('help', () => {
     for (const printed of stdout.split('\n')) expect(printed.length, printed).toBeLessThanOrEqual(80);
   });
 
-  test.each(['scan', 'geometry'])('of bench %s has every option that the benchmark declares', async (name) => {
-    const { stdout } = await cli(['bench', name, '--help']);
-    const listed = JSON.parse((await cli(['bench', 'list', '--json'])).stdout);
-    const { options } = listed.find((one: { name: string }) => one.name === name);
-    expect(Object.keys(options).length).toBeGreaterThan(2);
-    for (const option of Object.keys(options)) {
-      expect(stdout).toContain(`--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-    }
-  });
+  test.each(['scan', 'geometry', 'checksum'])(
+    'of bench %s has every option that the benchmark declares',
+    async (name) => {
+      const { stdout } = await cli(['bench', name, '--help']);
+      const listed = JSON.parse((await cli(['bench', 'list', '--json'])).stdout);
+      const { options } = listed.find((one: { name: string }) => one.name === name);
+      expect(Object.keys(options).length).toBeGreaterThan(2);
+      for (const option of Object.keys(options)) {
+        expect(stdout).toContain(`--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+      }
+    },
+  );
 
   test('has titles in bold on a terminal, and none with NO_COLOR', async () => {
     expect((await cli(['--help'], { terminal: 80 })).stdout).toContain('\u001b[1mUsage:');
