@@ -1,6 +1,5 @@
 // What compacting a page would do: the layout before and after, on a copy.
 import { checkOptions, type ForkName, isStorageError, type StorageErrorCode } from '@blockwright/base';
-import type { BlockGeometry } from '@blockwright/geometry';
 import {
   type Compaction,
   CompactionScratch,
@@ -9,12 +8,11 @@ import {
   lpLength,
   lpOffset,
   type PageMemory,
-  PageMemoryViews,
   pageMaxOffset,
   pageRepairFragmentation,
   pageVerify,
 } from '@blockwright/page';
-import { type PageLayout, pageLayout } from './layout.ts';
+import { copyOfPage, type InspectLayoutOptions, type PageLayout, pageLayout } from './layout.ts';
 import { type PageKind, pageHasLinePointers, pageKind } from './page-kind.ts';
 
 /** Why a page was not compacted. */
@@ -38,12 +36,6 @@ export interface CompactionPreview {
   readonly refusal: CompactionRefusal | null;
 }
 
-export interface CompactionPreviewOptions {
-  readonly geometry: BlockGeometry;
-  /** Which fork the page is of. Default `main`. */
-  readonly fork?: ForkName;
-}
-
 /**
  * Compacts a copy of the page in these bytes, which are not written. Heap pages as after pruning
  * (`pageRepairFragmentation`); pages of a B-tree the same way, which puts items in another order at most, since an index
@@ -53,13 +45,11 @@ export interface CompactionPreviewOptions {
 export function previewCompaction(
   bytes: Uint8Array,
   how: Compaction,
-  options: CompactionPreviewOptions,
+  options: InspectLayoutOptions,
 ): CompactionPreview {
   checkOptions('previewCompaction', options, ['geometry', 'fork']);
   const g = options.geometry;
-  if (bytes.length !== g.size) throw new RangeError(`${bytes.length} bytes are not one block of ${g.size}`);
-  const m = new PageMemoryViews(new ArrayBuffer(g.size));
-  m.u8.set(bytes);
+  const m = copyOfPage(bytes, g);
   const fork = options.fork ?? 'main';
   const before = pageLayout(m, 0, g, fork);
   const refused = (refusal: CompactionRefusal): CompactionPreview => ({

@@ -1,7 +1,6 @@
 export { type ByteSource, bytesSource, type DetectedBlockSize, detectBlockSize } from './block-size.ts';
 export {
   type CompactionPreview,
-  type CompactionPreviewOptions,
   type CompactionRefusal,
   previewCompaction,
 } from './compaction-preview.ts';
@@ -23,6 +22,8 @@ export {
   tailBytes,
 } from './inspect.ts';
 export {
+  type InspectLayoutOptions,
+  inspectLayout,
   type PageLayout,
   type PageLayoutBytes,
   type PageRegion,

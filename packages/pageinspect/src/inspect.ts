@@ -1,15 +1,9 @@
 // A block of a relation file as one printable record, of whatever fork and access method it is.
 import { type BlockNumber, checkOptions, type ForkName } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import {
-  describePageFault,
-  PageFault,
-  type PageMemory,
-  PageMemoryViews,
-  pageSpecialBytes,
-  pageVerify,
-} from '@blockwright/page';
+import { describePageFault, PageFault, type PageMemory, pageSpecialBytes, pageVerify } from '@blockwright/page';
 import { type HeapItemRecord, heapPageItems, type LinePointerRecord, linePointerRecords } from './heap-items.ts';
+import { copyOfPage } from './layout.ts';
 import {
   type FreeSpaceRecord,
   freeSpaceRecords,
@@ -58,9 +52,7 @@ const OPTIONS = ['geometry', 'fork', 'checksums', 'heapBlocks'] as const;
 export function inspectPage(bytes: Uint8Array, block: BlockNumber, options: InspectOptions): InspectedPage {
   checkOptions('inspectPage', options, OPTIONS);
   const g = options.geometry;
-  if (bytes.length !== g.size) throw new RangeError(`${bytes.length} bytes are not one block of ${g.size}`);
-  const m = new PageMemoryViews(new ArrayBuffer(g.size));
-  m.u8.set(bytes);
+  const m = copyOfPage(bytes, g);
   const fault = pageVerify(m, 0, g, block, options.checksums === true);
   const wrong = fault === PageFault.none ? '' : describePageFault(m, 0, g, block, fault);
   const header = pageHeaderRecord(m, 0);

@@ -1,5 +1,5 @@
 // Where everything lies on a page: its bytes as regions from the first to the last, none left out and none twice.
-import type { Finding, ForkName, OffsetNumber } from '@blockwright/base';
+import { checkOptions, type Finding, type ForkName, type OffsetNumber } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import {
   findPageFaults,
@@ -10,6 +10,7 @@ import {
   lpLength,
   lpOffset,
   type PageMemory,
+  PageMemoryViews,
   pageBoundsAreSane,
   pageLower,
   pageMaxOffset,
@@ -111,6 +112,30 @@ export function pageLayout(m: PageMemory, base: number, g: BlockGeometry, fork: 
     isInOrder: items.every((item, i) => i === 0 || item.from < (items[i - 1] as Item).from),
     findings,
   };
+}
+
+export interface InspectLayoutOptions {
+  readonly geometry: BlockGeometry;
+  /** Which fork the page is of. Default `main`. */
+  readonly fork?: ForkName;
+}
+
+/**
+ * The layout of the page in these bytes, wherever in a buffer they lie.
+ * @throws RangeError when there are not exactly as many bytes as a block has.
+ */
+export function inspectLayout(bytes: Uint8Array, options: InspectLayoutOptions): PageLayout {
+  checkOptions('inspectLayout', options, ['geometry', 'fork']);
+  const g = options.geometry;
+  return pageLayout(copyOfPage(bytes, g), 0, g, options.fork);
+}
+
+/** @throws RangeError when there are not exactly as many bytes as a block has. */
+export function copyOfPage(bytes: Uint8Array, g: BlockGeometry): PageMemory {
+  if (bytes.length !== g.size) throw new RangeError(`${bytes.length} bytes are not one block of ${g.size}`);
+  const m = new PageMemoryViews(new ArrayBuffer(g.size));
+  m.u8.set(bytes);
+  return m;
 }
 
 interface Item {

@@ -21,7 +21,14 @@ import {
   pageUpper,
   setLinePointer,
 } from '@blockwright/page';
-import { type PageLayout, type PageRegion, pageKind, pageLayout, previewCompaction } from '@blockwright/pageinspect';
+import {
+  inspectLayout,
+  type PageLayout,
+  type PageRegion,
+  pageKind,
+  pageLayout,
+  previewCompaction,
+} from '@blockwright/pageinspect';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FIXTURE_SIZES, relationBytes, relations } from './fixtures.ts';
@@ -202,6 +209,15 @@ describe.each(BLOCK_SIZES)('at %i bytes', (size) => {
       COMPACTIONS.map((how) => [how, previewCompaction(page.bytes, how, { geometry: g }).after?.isInOrder]),
     );
     expect(order).toEqual({ sort: false, workspace: true, adaptive: true });
+  });
+
+  it('is the same wherever in a buffer the bytes lie', () => {
+    const page = Page.create(size);
+    page.add(tuple(41));
+    const shifted = new Uint8Array(size + 1);
+    shifted.set(page.bytes, 1);
+    expect(inspectLayout(shifted.subarray(1), { geometry: g })).toEqual(pageLayout(page.memory, 0, g));
+    expect(() => inspectLayout(shifted, { geometry: g })).toThrow(`${size + 1} bytes are not one block of ${size}`);
   });
 
   it('dead: by the line pointer, or by the hints in a tuple header', () => {

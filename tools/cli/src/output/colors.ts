@@ -10,6 +10,8 @@ export interface Colors {
   readonly yellow: (text: string) => string;
   readonly green: (text: string) => string;
   readonly cyan: (text: string) => string;
+  readonly blue: (text: string) => string;
+  readonly magenta: (text: string) => string;
 }
 
 /** Colours when `stream` is a terminal, `NO_COLOR` is not set and the terminal is not dumb; else plain text. */

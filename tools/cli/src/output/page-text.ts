@@ -9,7 +9,7 @@ import {
 } from '@blockwright/pageinspect';
 import type { Colors } from './colors.ts';
 import { printable } from './errors.ts';
-import { formatCount, formatTable } from './table.ts';
+import { formatCount, formatTable, wrapWords } from './table.ts';
 
 /** Widths of the columns of a line a page: fixed, so that lines can be printed as they are read. */
 const SUMMARY: readonly (readonly [title: string, width: number])[] = [
@@ -44,20 +44,36 @@ export function summaryLine(page: InspectedPage, isFaulty: boolean, colors: Colo
   return `${padded(fields.map(String))}\n${noteLine(page, isFaulty, colors, '            ')}`;
 }
 
-function noteLine(page: InspectedPage, isFaulty: boolean, colors: Colors, indent: string): string {
-  if (page.note === '') return '';
-  return `${indent}${(isFaulty ? colors.red : colors.dim)(printable(page.note))}\n`;
+function noteLine({ note }: Pick<InspectedPage, 'note'>, isFaulty: boolean, colors: Colors, indent: string): string {
+  if (note === '') return '';
+  const style = isFaulty ? colors.red : colors.dim;
+  return printable(note, true)
+    .split('\n')
+    .map((line) => `${indent}${style(line)}\n`)
+    .join('');
+}
+
+export interface PageTextOptions {
+  /** What stands between the header and the items: the page's map, or nothing. */
+  readonly map: string;
+  readonly items: boolean;
+  readonly data: boolean;
+  readonly columns: number;
 }
 
 /** All that is known of a page. */
-export function pageText(page: InspectedPage, isFaulty: boolean, withData: boolean, colors: Colors): string {
+export function pageText(page: InspectedPage, isFaulty: boolean, options: PageTextOptions, colors: Colors): string {
   const { lsn, checksum, flags, lower, upper, special, pagesize, version, prune_xid } = page.header;
+  const header = (text: string): string => indented(`${wrapWords(text, options.columns - 2)}\n`);
   return [
     colors.bold(`block ${page.block}: ${page.kind}\n`),
-    noteLine(page, isFaulty, colors, '  '),
-    `  lsn ${lsn}  checksum ${checksum}  flags ${flagsText(flags)}  prune_xid ${prune_xid}\n`,
-    `  lower ${lower}  upper ${upper}  special ${special}  pagesize ${pagesize}  version ${version}\n`,
-    page.items === undefined || page.items.length === 0 ? '' : `\n${itemsText(page.items, withData, colors)}`,
+    noteLine({ note: wrapWords(page.note, options.columns - 2) }, isFaulty, colors, '  '),
+    header(`lsn ${lsn}  checksum ${checksum}  flags ${flagsText(flags)}  prune_xid ${prune_xid}`),
+    header(`lower ${lower}  upper ${upper}  special ${special}  pagesize ${pagesize}  version ${version}`),
+    options.map,
+    options.items && page.items !== undefined && page.items.length > 0
+      ? `\n${itemsText(page.items, options.data, colors)}`
+      : '',
     page.visibility === undefined ? '' : `\n${visibilityText(page.visibility)}`,
     page.freeSpace === undefined ? '' : `\n${freeSpaceText(page.freeSpace, colors)}`,
     page.freeSpace?.length === 0 && page.contents !== undefined ? indented(page.contents) : '',
