@@ -1,0 +1,191 @@
+// What was measured as the cells, aims and sentences of a report. The discussion's column names are kept as they were.
+import {
+  type Aim,
+  aimAtLeast,
+  aimAtMost,
+  type Cell,
+  type CellValue,
+  type Comparison,
+  cellOf,
+  compareRounds,
+  comparisonText,
+  type MachineDescription,
+  type Measured,
+  quartiles,
+  type ReportColumn,
+  significant,
+} from '@blockwright/benchmark';
+import type { BlockGeometry } from '@blockwright/geometry';
+import type { CaseMeasurement, Pair, SearchMeasurement } from './measure.ts';
+import type { SearchName } from './stretches.ts';
+
+const exact = (value: CellValue): string => Number(value).toLocaleString('en-US');
+const milliseconds = (value: CellValue): string => significant(Number(value), 4);
+const times = (value: CellValue): string => Number(value).toFixed(2);
+
+/** The discussion's seven, the node statistics, and what the times are worth. */
+export const COLUMNS: readonly ReportColumn[] = [
+  { key: 'variant', title: 'blocks × TIDs, search' },
+  { key: 'nkeys', title: 'nkeys', format: exact },
+  { key: 'rt_mem_allocated', title: 'rt_mem_allocated', format: exact },
+  { key: 'array_mem_allocated', title: 'array_mem_allocated', format: exact },
+  { key: 'rt_load_ms', title: 'rt_load_ms', format: milliseconds },
+  { key: 'array_load_ms', title: 'array_load_ms', format: milliseconds },
+  { key: 'rt_search_ms', title: 'rt_search_ms', format: milliseconds },
+  { key: 'array_search_ms', title: 'array_search_ms', format: milliseconds },
+  ...['num_keys', 'height', 'n4', 'n16', 'n32', 'n128', 'n256'].map((key) => ({ key, title: key, format: exact })),
+  { key: 'rt_reload_ms', title: 'rt_reload_ms', format: milliseconds },
+  { key: 'array_reload_ms', title: 'array_reload_ms', format: milliseconds },
+  { key: 'searched', title: 'searched a round', format: exact },
+  { key: 'ascending', title: 'ascending', format: (share) => Number(share).toFixed(3) },
+  { key: 'reading_ns', title: 'reading ns/TID', format: times },
+  { key: 'array_ns', title: 'array ns/TID', format: (_value, cell) => significant(Number(cell['array_ns'])) },
+  {
+    key: 'array_q1_ns',
+    title: 'array quartiles',
+    format: (_value, cell) => `${significant(Number(cell['array_q1_ns']))}–${significant(Number(cell['array_q3_ns']))}`,
+  },
+  { key: 'nsPerUnit', title: 'rt ns/TID' },
+  { key: 'ratio', title: 'times faster', format: times },
+];
+
+const median = ({ samplesNs }: Measured): number => quartiles(samplesNs).median;
+/** How many times as fast as the array the tree was. */
+const speedUp = ({ radix, array }: Pair): Comparison => compareRounds(array.samplesNs, radix.samplesNs);
+/** How many times the array's time the tree took. */
+const cost = ({ radix, array }: Pair): Comparison => compareRounds(radix.samplesNs, array.samplesNs);
+
+/** One cell a search: its own times are the tree's. */
+export function cellsOf(measurement: CaseMeasurement, g: BlockGeometry): Cell[] {
+  const { case: one, keys, tids, radixBytes, arrayBytes, nodes, load, reload } = measurement;
+  return measurement.searches.map((found) => {
+    const { search, radix, array, reading, searched, ascending } = found;
+    const allMs = (measured: Measured): number => ((median(measured) / searched) * tids) / 1e6;
+    const { q1, q3 } = quartiles(array.samplesNs);
+    const { ratio, low, high, differenceSeen } = speedUp(found);
+    return cellOf(radix, {
+      blockSize: g.size,
+      engine: 'blockwright',
+      query: search,
+      variant: `${one.name}, ${search}`,
+      nkeys: keys,
+      rt_mem_allocated: radixBytes,
+      array_mem_allocated: arrayBytes,
+      rt_load_ms: median(load.radix) / 1e6,
+      array_load_ms: median(load.array) / 1e6,
+      rt_search_ms: allMs(radix),
+      array_search_ms: allMs(array),
+      num_keys: nodes.numKeys,
+      height: nodes.height,
+      n4: nodes.n4,
+      n16: nodes.n16,
+      n32: nodes.n32,
+      n128: nodes.n128,
+      n256: nodes.n256,
+      rt_reload_ms: median(reload.radix) / 1e6,
+      array_reload_ms: median(reload.array) / 1e6,
+      ...loadQuartiles(load, 'load'),
+      ...loadQuartiles(reload, 'reload'),
+      ntids: tids,
+      searched,
+      ascending,
+      reading_ns: median(reading) / searched,
+      array_ns: median(array) / searched,
+      array_q1_ns: q1 / searched,
+      array_q3_ns: q3 / searched,
+      ratio,
+      ratioLow: low,
+      ratioHigh: high,
+      differenceSeen,
+      load_ratio: cost(load).ratio,
+      reload_ratio: cost(reload).ratio,
+      memory_ratio: arrayBytes / radixBytes,
+    });
+  });
+}
+
+/** Of the times to load, in milliseconds: `rt_load_q1_ms` and the like. */
+function loadQuartiles({ radix, array }: Pair, name: string): Record<string, number> {
+  const [tree, list] = [quartiles(radix.samplesNs), quartiles(array.samplesNs)];
+  return {
+    [`rt_${name}_q1_ms`]: tree.q1 / 1e6,
+    [`rt_${name}_q3_ms`]: tree.q3 / 1e6,
+    [`array_${name}_q1_ms`]: list.q1 / 1e6,
+    [`array_${name}_q3_ms`]: list.q3 / 1e6,
+  };
+}
+
+/** Numbers of blocks that the aims are for, with {@link AIM_TIDS} TIDs each, in a row, their first offsets. */
+const AIM_BLOCKS = [1_000_000, 10_000_000];
+const AIM_TIDS = 30;
+const AIMS = { memory: 1 / 20, load: 1.7, searches: { 'seq-search': 8, 'shuffle-search': 6 } } as const;
+
+/** Every aim, measured by this run or not. */
+export function aimsOf(measurements: readonly CaseMeasurement[]): Aim[] {
+  return AIM_BLOCKS.flatMap((blocks) => {
+    const found = measurements.find(
+      ({ keys, case: { stride, tidsPerBlock, offsets } }) =>
+        keys === blocks && stride === 1 && tidsPerBlock === AIM_TIDS && offsets === 'dense',
+    );
+    const name = `${blocks.toLocaleString('en-US')} × ${AIM_TIDS}`;
+    const searchAim = (search: SearchName, aim: number): Aim => {
+      const pair = found?.searches.find((one) => one.search === search);
+      return aimAtLeast(`${name}: ${search}, the array's time over the tree's`, aim, pair ? speedUp(pair) : null);
+    };
+    return [
+      aimAtMost(
+        `${name}: memory, the tree's over the array's`,
+        AIMS.memory,
+        found ? found.radixBytes / found.arrayBytes : null,
+      ),
+      searchAim('seq-search', AIMS.searches['seq-search']),
+      searchAim('shuffle-search', AIMS.searches['shuffle-search']),
+      aimAtMost(`${name}: load, the tree's time over the array's`, AIMS.load, found ? cost(found.load) : null),
+      aimAtMost(`${name}: load again, no new memory`, AIMS.load, found ? cost(found.reload) : null),
+    ];
+  });
+}
+
+/** What was seen, and what to be careful about. */
+export function notesOf(measurements: readonly CaseMeasurement[], machine: MachineDescription): string[] {
+  return [
+    ...measurements.flatMap((measurement) => [
+      loadNote(measurement),
+      ...measurement.searches.map((search) => searchNote(measurement, search)),
+    ]),
+    'Loading counts making the store. Both are told no more than their limit; the array allocates all of it at once, and ' +
+      'the system gives the memory page by page as it is first written, within the time. Loading again clears the store ' +
+      'and fills it a second time, within the time.',
+    cacheNote(measurements, machine),
+  ];
+}
+
+function loadNote({ case: one, radixBytes, arrayBytes, tids, load, reload }: CaseMeasurement): string {
+  return (
+    `${one.name}: the tree takes ${exact(radixBytes)} bytes, ${(radixBytes / tids).toFixed(3)} a TID; the array takes ` +
+    `${(arrayBytes / radixBytes).toFixed(1)} times as many. Loading the tree over loading the array: ` +
+    `${comparisonText(cost(load))}; loading again: ${comparisonText(cost(reload))}.`
+  );
+}
+
+function searchNote({ case: one, tids }: CaseMeasurement, found: SearchMeasurement): string {
+  const { search, radix, reading, searched } = found;
+  const share = (100 * median(reading)) / median(radix);
+  const scaled =
+    searched === tids
+      ? 'Each round searched all TIDs.'
+      : `Each round searched ${exact(searched)} TIDs of ${exact(tids)}, other ones than the round before; the milliseconds are scaled to all.`;
+  return (
+    `${one.name}, ${search}: the array's time over the tree's, ${comparisonText(speedUp(found))}. Reading the TIDs from ` +
+    `their arrays, which both do, is ${share.toFixed(share < 10 ? 1 : 0)} % of the tree's time. ${scaled}`
+  );
+}
+
+function cacheNote(measurements: readonly CaseMeasurement[], { lastLevelCacheBytes }: MachineDescription): string {
+  const megabytes = (bytes: number): string => `${significant(bytes / 2 ** 20)} MB`;
+  const sizes = measurements.map(
+    ({ radixBytes, arrayBytes }) => `${megabytes(radixBytes)} and ${megabytes(arrayBytes)}`,
+  );
+  const cache = lastLevelCacheBytes === null ? 'not known' : megabytes(lastLevelCacheBytes);
+  return `Tree and array have ${sizes.join('; ')}. The last-level cache, as the system tells it: ${cache}. That the one may lie in the caches where the other does not is what is measured, and no accident of it.`;
+}
