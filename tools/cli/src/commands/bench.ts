@@ -50,6 +50,17 @@ const ENTRIES: readonly Entry[] = [
       ['blockwright bench checksum --block-sizes=8kB', 'at one block size'],
     ],
   },
+  {
+    name: 'compactify',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-compactify')),
+    examples: [
+      [
+        'blockwright bench compactify --block-sizes=8kB --scan-megabytes=0',
+        'three ways to compact a page, side by side',
+      ],
+      ['blockwright bench compactify --widths=16,40 --orders=updates,batches', 'narrow pages that updates make'],
+    ],
+  },
 ];
 
 /** The benchmark that a package exports, under whatever name. */
