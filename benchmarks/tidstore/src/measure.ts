@@ -219,7 +219,7 @@ const TRAINING_LENGTH = 500;
 
 function trainLoads(g: BlockGeometry, population: Population): void {
   const radix = new RadixTidStore(g);
-  const blocks = Math.min(population.blockCount, TRAINING_LENGTH);
+  const blocks = Math.min(population.blockCount, Math.ceil((30 * TRAINING_LENGTH) / population.tidsPerBlock));
   const array = newArray(g, blocks * population.tidsPerBlock);
   for (let i = 0; i < TRAINING_CALLS; i++) {
     radix.clear();

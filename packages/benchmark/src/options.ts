@@ -57,7 +57,7 @@ export function optionWord(name: string): string {
 }
 
 /** Whether an option is a word of its own on a command line. */
-export function isPositional(spec: BenchmarkOption): boolean {
+export function isPositional(spec: BenchmarkOption): spec is StringOption {
   return spec.type === 'string' && spec.positional === true;
 }
 

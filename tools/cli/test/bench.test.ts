@@ -118,7 +118,7 @@ test('words are wrapped at the width of the terminal', () => {
 test('bench list names the benchmarks, and their options as JSON', async () => {
   const { status, stdout } = await cli(['bench', 'list']);
   expect(status).toBe(0);
-  const names = ['scan', 'geometry', 'checksum'];
+  const names = ['scan', 'geometry', 'compactify', 'checksum', 'tidstore'];
   expect(stdout).toMatch(
     new RegExp(`^benchmark +what it measures\n─+\n${names.map((name) => `${name} +.*\n`).join('')}$`),
   );
@@ -168,5 +168,58 @@ describe('bench scan', () => {
     const { status, stderr } = await cli(['bench', 'scan', '-D', '/nonexistent']);
     expect(status).toBe(1);
     expect(stderr).toContain('/nonexistent');
+  });
+});
+
+describe('bench tidstore', () => {
+  const small = ['--max-block=400', '--tids-per-block=30', '--searched=500', '--rounds=9'];
+  const DISCUSSED = [
+    'nkeys',
+    'rt_mem_allocated',
+    'array_mem_allocated',
+    'rt_load_ms',
+    'array_load_ms',
+    'rt_search_ms',
+    'array_search_ms',
+  ];
+  const NODES = ['num_keys', 'height', 'n4', 'n16', 'n32', 'n128', 'n256'];
+
+  test.each(['seq-search', 'shuffle-search'])(
+    '%s prints the names of the discussion, as text and JSON',
+    async (word) => {
+      const { status, stdout } = await cli(['bench', 'tidstore', word, ...small]);
+      expect(status).toBe(0);
+      for (const name of [...DISCUSSED, ...NODES]) expect(stdout).toMatch(new RegExp(`^${name} +[\\d.,]+$`, 'm'));
+      expect(stdout).toMatch(/^nkeys +400\n.*\narray_mem_allocated +72,000$/m);
+      for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+      const report = JSON.parse((await cli(['bench', 'tidstore', word, ...small, '--json'])).stdout) as BenchmarkReport;
+      expect(report).toMatchObject({ benchmark: 'tidstore', settings: { search: word, maxBlock: 400, searched: 500 } });
+      expect(report.results.map(({ query, nkeys, num_keys }) => [query, nkeys, num_keys])).toEqual([[word, 400, 400]]);
+      for (const name of [...DISCUSSED, ...NODES])
+        expect([name, typeof report.results[0]?.[name]]).toEqual([name, 'number']);
+    },
+  );
+
+  test('without a word runs both, a row each', async () => {
+    const { status, stdout } = await cli(['bench', 'tidstore', ...small]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/rt_search_ms +array_search_ms.*\n─+\n400 × 30, seq-search .*\n400 × 30, shuffle-search /);
+  });
+
+  test.each([
+    [['--min-block=10', '--max-block=5'], /--min-block is below --max-block/, /--help/],
+    [['--tids-per-block=2049'], /at most 2048, the line pointers of a 8kB block/, /--help/],
+    [['seq-serch'], /invalid value for search: "seq-serch" is not one of/, /^Did you mean "seq-search"\?$/],
+    [['suffle-search'], /"suffle-search" is not one of/, /^Did you mean "shuffle-search"\?$/],
+    [['zzz'], /"zzz" is not one of seq-search, shuffle-search$/, /^$/],
+    [['seq-search', 'shuffle-search'], /too many arguments/, /--help/],
+    [['--search=seq-search'], /unknown option "--search/, /./],
+    [['--max-block=4294967295'], /two sorted arrays of .* do not fit/, /--help/],
+  ])('%j is wrong usage', async (words, message, hint) => {
+    const { status, stdout, stderr } = await cli(['bench', 'tidstore', ...words]);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    const [error, told = ''] = stderr.split('\n').filter((line) => /^blockwright: error|^hint/.test(line));
+    expect(error).toMatch(message);
+    expect(told.replace(/^hint: /, '')).toMatch(hint);
   });
 });

@@ -5,7 +5,7 @@ import { cli } from './fake-io.ts';
 
 /** The help of these is kept as it is printed; that of benchmarks follows from what they declare. */
 const GOLDEN = ['initdb', 'controldata', 'load', 'load tpch', 'tables', 'dump', 'inspect', 'check', 'bench list'];
-const COMMANDS = [...GOLDEN, 'bench', 'bench scan', 'bench geometry', 'bench checksum'];
+const COMMANDS = [...GOLDEN, 'bench', 'bench scan', 'bench geometry', 'bench checksum', 'bench tidstore'];
 
 describe('help', () => {
   test('of the program', async () => {
@@ -27,15 +27,16 @@ describe('help', () => {
     for (const printed of stdout.split('\n')) expect(printed.length, printed).toBeLessThanOrEqual(80);
   });
 
-  test.each(['scan', 'geometry', 'checksum'])(
+  test.each(['scan', 'geometry', 'checksum', 'tidstore'])(
     'of bench %s has every option that the benchmark declares',
     async (name) => {
       const { stdout } = await cli(['bench', name, '--help']);
       const listed = JSON.parse((await cli(['bench', 'list', '--json'])).stdout);
       const { options } = listed.find((one: { name: string }) => one.name === name);
       expect(Object.keys(options).length).toBeGreaterThan(2);
-      for (const option of Object.keys(options)) {
-        expect(stdout).toContain(`--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+      for (const [option, { positional }] of Object.entries<{ positional?: boolean }>(options)) {
+        const word = option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+        expect(stdout).toContain(positional === true ? ` [${word}]\n` : `--${word}`);
       }
     },
   );
@@ -54,7 +55,7 @@ describe('help', () => {
       const examples = [...stdout.matchAll(/^ {2}\$ blockwright (.*)$/gm)].map(([, line]) => line as string);
       expect(examples.length).toBeGreaterThan(0);
       for (const line of examples) {
-        expect(line.startsWith(`${command} `), line).toBe(true);
+        expect(`${line} `.startsWith(`${command} `), line).toBe(true);
         for (const [flag] of line.matchAll(/--[a-z-]+/g)) expect(stdout.split('Examples:')[0]).toContain(flag);
       }
     },

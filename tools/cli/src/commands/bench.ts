@@ -1,22 +1,25 @@
 // `blockwright bench`: lists the benchmarks and runs one. Each benchmark is a package that declares its options as
-// data; the flags, their checks and the help of `bench NAME` are built from that.
+// data; the arguments and flags, their checks and the help of `bench NAME` are built from that.
 
 import {
   aimText,
   type Benchmark,
   type BenchmarkOption,
   type BenchmarkReport,
+  isPositional,
   machineText,
   type OptionValue,
   type OptionValues,
   optionFlag,
+  optionWord,
   reportJson,
   resolveOptions,
+  type StringOption,
 } from '@blockwright/benchmark';
-import { Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { CommandFailure, Interrupted, UsageError } from '../failures.ts';
-import { addExamples, jsonOption } from '../options.ts';
+import { addExamples, choiceOf, jsonOption } from '../options.ts';
 import { benchmarkTables, fitTable } from '../output/bench-table.ts';
 import { formatTable, wrapWords } from '../output/table.ts';
 
@@ -43,14 +46,6 @@ const ENTRIES: readonly Entry[] = [
     examples: [['blockwright bench geometry --json', 'what a run-time block size costs, as JSON']],
   },
   {
-    name: 'checksum',
-    load: async () => benchmarkOf(await import('@blockwright/benchmark-checksum')),
-    examples: [
-      ['blockwright bench checksum', 'page checksums in TypeScript and by SIMD'],
-      ['blockwright bench checksum --block-sizes=8kB', 'at one block size'],
-    ],
-  },
-  {
     name: 'compactify',
     load: async () => benchmarkOf(await import('@blockwright/benchmark-compactify')),
     examples: [
@@ -59,6 +54,23 @@ const ENTRIES: readonly Entry[] = [
         'three ways to compact a page, side by side',
       ],
       ['blockwright bench compactify --widths=16,40 --orders=updates,batches', 'narrow pages that updates make'],
+    ],
+  },
+  {
+    name: 'checksum',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-checksum')),
+    examples: [
+      ['blockwright bench checksum', 'page checksums in TypeScript and by SIMD'],
+      ['blockwright bench checksum --block-sizes=8kB', 'at one block size'],
+    ],
+  },
+  {
+    name: 'tidstore',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-tidstore')),
+    examples: [
+      ['blockwright bench tidstore', 'both searches: dense, spread over the page, sparse, far apart'],
+      ['blockwright bench tidstore shuffle-search --max-block=10000000', '300 million TIDs, 6 GB of memory'],
+      ['blockwright bench tidstore seq-search --tids-per-block=1 --stride=100', 'in order; every 100th block, one TID'],
     ],
   },
 ];
@@ -107,17 +119,32 @@ function listCommand(context: Context): Command {
 
 function runCommand(context: Context, entry: Entry, benchmark: Benchmark): Command {
   const command = new Command(entry.name).description(benchmark.summary);
+  const words: string[] = [];
   for (const [name, spec] of Object.entries(benchmark.options)) {
-    for (const option of flagsOf(name, spec)) command.addOption(option);
+    if (isPositional(spec)) {
+      words.push(name);
+      command.addArgument(argumentOf(name, spec));
+    } else {
+      for (const option of flagsOf(name, spec)) command.addOption(option);
+    }
   }
   command.addOption(jsonOption());
   addExamples(command, entry.examples);
-  return command.action(async (given: Record<string, unknown>) => {
-    const options = optionValues(benchmark, given);
+  return command.action(async () => {
+    const given: Record<string, unknown> = command.opts();
+    const named = Object.fromEntries(words.map((name, i) => [name, command.processedArgs[i] as unknown]));
+    const options = optionValues(benchmark, { ...given, ...named });
     const report = await runBenchmark(context, benchmark, options);
     if (given.json === true) context.out.line(reportJson(report));
     else printReport(context, benchmark, report);
   });
+}
+
+/** The argument of one declared option that is a word of its own; it may be left out. */
+function argumentOf(name: string, spec: StringOption): Argument {
+  const word = optionWord(name);
+  const argument = new Argument(`[${word}]`, optionHelp(spec));
+  return spec.choices === undefined ? argument : argument.argParser(choiceOf(word, spec.choices));
 }
 
 /** The command-line flags of one declared option. A switch that is on by default is turned off by `--no-…`. */
