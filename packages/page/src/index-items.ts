@@ -3,7 +3,8 @@
 import { type OffsetNumber, StorageError } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { checkSource, copyBytes } from './add.ts';
-import { type Compaction, type CompactionScratch, checkCompaction, compactItems } from './compaction.ts';
+import type { CompactionScratch } from './compaction/scratch.ts';
+import { type Compaction, checkCompaction, checkItems, moveItems } from './compaction.ts';
 import {
   checkPageBounds,
   pageLower,
@@ -15,7 +16,7 @@ import {
 } from './header.ts';
 import { corruptLinePointer, itemIsInBounds, linePointer, setLinePointer } from './line-pointer.ts';
 import type { PageMemory } from './memory.ts';
-import { checkTotal } from './repair.ts';
+import { tooManyBytes } from './repair.ts';
 
 /**
  * Deletes an item and its line pointer: higher offset numbers go down by one. PostgreSQL: `PageIndexTupleDelete`.
@@ -94,35 +95,74 @@ export function pageIndexMultiDelete(
     for (let i = count - 1; i >= 0; i--) pageIndexTupleDelete(m, base, g, offsets[i] as number);
     return;
   }
+  const before = pageMaxOffset(m, base);
+  const kept = before - count;
+  const items = listKept(m, base, offsets, count, scratch);
+  if (items < 0 || !checkItems(m, base, scratch, items, how)) throw corruptItems(m, base, g, offsets, count);
+  for (let i = 0; i < kept; i++) setLinePointer(m, base, i + 1, scratch.kept[i] as number);
+  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
+  moveItems(m, base, scratch, items, how);
+}
+
+/**
+ * Lists the line pointers that stay, and of these, the items.
+ * @returns how many items; -1 when one to delete has none within the item area.
+ */
+function listKept(
+  m: PageMemory,
+  base: number,
+  offsets: Uint16Array,
+  count: number,
+  scratch: CompactionScratch,
+): number {
+  const { u32 } = m;
+  const { linePointers, numbers, kept } = scratch;
   const upper = pageUpper(m, base);
   const special = pageSpecial(m, base);
-  const before = pageMaxOffset(m, base);
+  const start = (base + SIZE_OF_PAGE_HEADER) >>> 2;
+  const end = start + pageMaxOffset(m, base);
   let next = 0;
-  let kept = 0;
+  let target = (offsets[0] as number) - 1 + start;
   let items = 0;
-  let totalBytes = 0;
-  for (let o = 1; o <= before; o++) {
-    const lp = linePointer(m, base, o);
-    const hasStorage = lp >>> 17 !== 0;
-    const isTarget = next < count && offsets[next] === o;
-    if (hasStorage ? !itemIsInBounds(lp, upper, special) : isTarget) throw corruptLinePointer(m, base, g, o);
-    if (isTarget) {
+  let at = 0;
+  for (let i = start; i < end; i++) {
+    const lp = u32[i] as number;
+    if (i === target) {
+      if (lp >>> 17 === 0 || !itemIsInBounds(lp, upper, special)) return -1;
       next++;
+      target = next < count ? (offsets[next] as number) - 1 + start : end;
       continue;
     }
-    scratch.linePointers[kept++] = lp;
-    if (!hasStorage) continue;
-    const length = ((lp >>> 17) + 7) & ~7;
-    scratch.offsets[items] = kept;
-    scratch.positions[items] = lp & 0x7fff;
-    scratch.lengths[items] = length;
-    totalBytes += length;
-    items++;
+    kept[at] = lp;
+    linePointers[items] = lp;
+    numbers[items] = at++;
+    items += ((lp >>> 17) + 0x7fff) >>> 15; // by 1 where lp_len is not 0
   }
-  checkTotal(m, base, totalBytes);
-  for (let i = 0; i < kept; i++) setLinePointer(m, base, i + 1, scratch.linePointers[i] as number);
-  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
-  compactItems(m, base, scratch, items, how);
+  return items;
+}
+
+/** Which line pointer is corrupted, or else that the items that stay have no room; one of the two is the case. */
+function corruptItems(
+  m: PageMemory,
+  base: number,
+  g: BlockGeometry,
+  offsets: Uint16Array,
+  count: number,
+): StorageError {
+  const upper = pageUpper(m, base);
+  const special = pageSpecial(m, base);
+  const last = pageMaxOffset(m, base);
+  let next = 0;
+  let totalBytes = 0;
+  for (let o = 1; o <= last; o++) {
+    const lp = linePointer(m, base, o);
+    const isTarget = next < count && offsets[next] === o;
+    if (isTarget) next++;
+    const isCorrupt = lp >>> 17 === 0 ? isTarget : !itemIsInBounds(lp, upper, special);
+    if (isCorrupt) return corruptLinePointer(m, base, g, o);
+    if (!isTarget) totalBytes += ((lp >>> 17) + 7) & ~7;
+  }
+  return tooManyBytes(m, base, totalBytes);
 }
 
 function checkRising(offsets: Uint16Array, count: number, most: OffsetNumber): void {

@@ -16,7 +16,8 @@ export {
   pageHashPortable,
   pageSetChecksum,
 } from './checksum.ts';
-export { COMPACTIONS, type Compaction, CompactionScratch } from './compaction.ts';
+export { CompactionScratch } from './compaction/scratch.ts';
+export { COMPACTIONS, type Compaction } from './compaction.ts';
 export { withPageContext } from './context.ts';
 export { findPageFaults, type PageCheckOptions } from './findings.ts';
 export {

@@ -10,7 +10,8 @@ import {
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
 import { pageAddItem } from './add.ts';
 import { pageChecksum } from './checksum.ts';
-import { type Compaction, CompactionScratch } from './compaction.ts';
+import { CompactionScratch } from './compaction/scratch.ts';
+import type { Compaction } from './compaction.ts';
 import { findPageFaults } from './findings.ts';
 import { pageExactFreeSpace, pageFreeSpace } from './free-space.ts';
 import {

@@ -1,7 +1,9 @@
 // What a heap page does after pruning: gaps closed, unused line pointers at the end cut off.
 import { StorageError } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
-import { type Compaction, type CompactionScratch, checkCompaction, compactItems } from './compaction.ts';
+import type { CompactionScratch } from './compaction/scratch.ts';
+import { COUNT_MASK, listItems, listUsedItems, SOME_UNUSED, SOME_UNUSED_NOT_ZERO } from './compaction/survey.ts';
+import { type Compaction, checkCompaction, checkItems, moveItems } from './compaction.ts';
 import {
   checkPageBounds,
   pageClearHasFreeLines,
@@ -12,7 +14,7 @@ import {
   pageSpecial,
   pageUpper,
 } from './header.ts';
-import { corruptLinePointer, itemIsInBounds, LP_UNUSED, linePointer, lpFlags, setLinePointer } from './line-pointer.ts';
+import { corruptLinePointer, itemIsInBounds, LP_UNUSED, linePointer, lpFlags } from './line-pointer.ts';
 import type { PageMemory } from './memory.ts';
 
 /**
@@ -29,53 +31,49 @@ export function pageRepairFragmentation(
 ): void {
   checkCompaction(g, scratch, how);
   checkPageBounds(m, base, g);
-  const upper = pageUpper(m, base);
-  const special = pageSpecial(m, base);
-  const count = pageMaxOffset(m, base);
-  const { offsets, positions, lengths } = scratch;
-  let items = 0;
-  let unused = 0;
-  let lastUsed = 0;
-  let totalBytes = 0;
-  for (let o = 1; o <= count; o++) {
-    const lp = linePointer(m, base, o);
-    if (lpFlags(lp) === LP_UNUSED) {
-      unused++;
-      continue;
-    }
-    lastUsed = o;
-    if (lp >>> 17 === 0) continue;
-    if (!itemIsInBounds(lp, upper, special)) throw corruptLinePointer(m, base, g, o);
-    const length = ((lp >>> 17) + 7) & ~7;
-    offsets[items] = o;
-    positions[items] = lp & 0x7fff;
-    lengths[items] = length;
-    totalBytes += length;
-    items++;
-  }
-  checkTotal(m, base, totalBytes);
+  const { u32 } = m;
+  const start = (base + SIZE_OF_PAGE_HEADER) >>> 2;
+  let end = start + pageMaxOffset(m, base);
+  while (end > start && lpFlags(u32[end - 1] as number) === LP_UNUSED) end--;
+  const found = listItems(u32, start, end, scratch);
+  const hasResidue = (found & SOME_UNUSED_NOT_ZERO) !== 0;
+  const items = hasResidue ? listUsedItems(u32, start, end, scratch) : found & COUNT_MASK;
+  if (!checkItems(m, base, scratch, items, how)) throw corruptItems(m, base, g);
 
   // From here on the page changes. An unused line pointer should be all zero; now it is.
-  if (unused > 0) {
-    for (let o = 1; o <= lastUsed; o++) {
-      if (lpFlags(linePointer(m, base, o)) === LP_UNUSED) setLinePointer(m, base, o, 0);
-    }
-  }
-  compactItems(m, base, scratch, items, how);
-  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (lastUsed << 2));
-  if (unused > count - lastUsed) pageSetHasFreeLines(m, base);
+  if (hasResidue) clearUnused(u32, start, end);
+  moveItems(m, base, scratch, items, how);
+  pageSetLower(m, base, ((end - start) << 2) + SIZE_OF_PAGE_HEADER);
+  if ((found & SOME_UNUSED) !== 0) pageSetHasFreeLines(m, base);
   else pageClearHasFreeLines(m, base);
 }
 
-/** @throws StorageError XX001 when items of `totalBytes` cannot have room between line pointers and special space. */
-export function checkTotal(m: PageMemory, base: number, totalBytes: number): void {
-  const room = pageSpecial(m, base) - pageLower(m, base);
-  if (totalBytes > room) {
-    throw new StorageError('XX001', `items are corrupted: ${totalBytes} bytes in all where ${room} have room`, {
-      detail: 'Items that overlap each other add up to more than the page holds.',
-      hint: 'Nothing was changed. Run "blockwright check" on the file, and restore it from a backup.',
-    });
+function clearUnused(u32: Uint32Array, start: number, end: number): void {
+  for (let i = start; i < end; i++) if (lpFlags(u32[i] as number) === LP_UNUSED) u32[i] = 0;
+}
+
+/** Which line pointer of a heap page is corrupted, or else that items have no room; one of the two is the case. */
+function corruptItems(m: PageMemory, base: number, g: BlockGeometry): StorageError {
+  const upper = pageUpper(m, base);
+  const special = pageSpecial(m, base);
+  const count = pageMaxOffset(m, base);
+  let totalBytes = 0;
+  for (let o = 1; o <= count; o++) {
+    const lp = linePointer(m, base, o);
+    if (lp >>> 17 === 0 || lpFlags(lp) === LP_UNUSED) continue;
+    if (!itemIsInBounds(lp, upper, special)) return corruptLinePointer(m, base, g, o);
+    totalBytes += ((lp >>> 17) + 7) & ~7;
   }
+  return tooManyBytes(m, base, totalBytes);
+}
+
+/** The error for items of `totalBytes`, which cannot have room between line pointers and special space. */
+export function tooManyBytes(m: PageMemory, base: number, totalBytes: number): StorageError {
+  const room = pageSpecial(m, base) - pageLower(m, base);
+  return new StorageError('XX001', `items are corrupted: ${totalBytes} bytes in all where ${room} have room`, {
+    detail: 'Items that overlap each other add up to more than the page holds.',
+    hint: 'Nothing was changed. Run "blockwright check" on the file, and restore it from a backup.',
+  });
 }
 
 /**
