@@ -6,9 +6,6 @@ import { segmentOfName, segmentPath } from '@blockwright/smgr';
 import { baseName, readFully, type Vfs, type VfsFile } from '@blockwright/vfs';
 import { bytesOfBlocks, firstBlockOfSegment, wholeBlocksIn } from './file-bytes.cold.ts';
 
-/** Bytes read at once. */
-export const RUN_BYTES = 0x4_0000;
-
 /** The largest number that a block can have. PostgreSQL: `MaxBlockNumber`. */
 const MAX_BLOCK = 0xffff_fffe;
 

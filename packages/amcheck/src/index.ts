@@ -1,3 +1,4 @@
+export { PageProver } from './page-prover.ts';
 export { checkRelation, type RelationCheckOptions } from './relation.ts';
 export type { FileSummary } from './summary.ts';
 export type { ToastLookup } from './tuple-attributes.ts';

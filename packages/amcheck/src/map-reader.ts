@@ -9,7 +9,7 @@ export class MapReader {
   private readonly geometry: BlockGeometry;
   private readonly reader: BlockReader;
   private readonly checksums: boolean;
-  private readonly memory: PageMemory;
+  private memory: PageMemory | undefined = undefined;
   private page = -1;
   private isReadable = false;
 
@@ -17,7 +17,6 @@ export class MapReader {
     this.geometry = geometry;
     this.reader = reader;
     this.checksums = checksums;
-    this.memory = pageMemory(new ArrayBuffer(geometry.size));
   }
 
   /** The two bits of a heap block. */
@@ -27,13 +26,15 @@ export class MapReader {
       this.page = page;
       this.isReadable = this.readPage(page);
     }
-    if (!this.isReadable) return 0;
+    if (!this.isReadable || this.memory === undefined) return 0;
     const byte = this.memory.u8[SIZE_OF_PAGE_HEADER + this.geometry.vmByteOf(block)];
     return (byte >>> this.geometry.vmShiftOf(block)) & 3;
   }
 
   private readPage(page: number): boolean {
-    const { geometry, reader, memory } = this;
+    const { geometry, reader } = this;
+    this.memory ??= pageMemory(new ArrayBuffer(geometry.size));
+    const { memory } = this;
     const segment = reader.segmentOf(page);
     if (segment === undefined) return false;
     try {

@@ -24,7 +24,9 @@ import { HeapPageCheck } from './heap-page.ts';
 import { LineStates } from './line-states.ts';
 import { findFreeSpaceFaults, findMapFaults, findMapHeaderFaults } from './map-pages.ts';
 import type { MapReader } from './map-reader.ts';
+import { type PageProver, type ProvenKind, type ProverPremises, RUN_BYTES } from './page-prover.ts';
 import { PageReport } from './page-report.ts';
+import { provenColumns } from './proven-columns.ts';
 import type { RelationCheckOptions } from './relation.ts';
 import type { FileSummary } from './summary.ts';
 
@@ -38,6 +40,8 @@ const KIND_PAGES = 16;
 const SPECIAL_BYTE = 16;
 const HEAP_TUPLE_BYTES = 24;
 const INDEX_TUPLE_BYTES = 8;
+/** In place of a page's map bits: there is no map. */
+const NO_MAP = 0xff;
 
 /** What the pages of one fork are checked against. */
 export interface ForkPremises {
@@ -47,8 +51,21 @@ export interface ForkPremises {
   readonly heapBlocks: number;
   /** The visibility map, where there is one. */
   readonly map: MapReader | undefined;
-  /** Where runs of blocks are read to. */
-  readonly memory: PageMemory;
+  /** Where runs of blocks are read to, and what knows the clean ones. */
+  readonly prover: PageProver;
+}
+
+/** What it takes to say what is wrong with a page. */
+class CloseLook {
+  readonly heap: HeapPageCheck;
+  readonly lines: LineStates;
+  readonly again: Uint8Array;
+
+  constructor({ geometry, descriptor, xids, toast, utf8 = false }: RelationCheckOptions) {
+    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, toast, xids });
+    this.lines = new LineStates(geometry.maxOffsetNumber);
+    this.again = new Uint8Array(geometry.size);
+  }
 }
 
 /** Checks the pages of one fork. */
@@ -56,27 +73,23 @@ export class PageChecks {
   private readonly options: RelationCheckOptions;
   private readonly premises: ForkPremises;
   private readonly sink: FindingSink;
-  private readonly heap: HeapPageCheck;
-  private readonly lines: LineStates;
-  private readonly again: Uint8Array;
+  /** Made for the first page that is not known to be clean: most files have none. */
+  private looks: CloseLook | undefined = undefined;
   /** What the main fork's pages are, told by the first of them. */
   private kind: PageKind | undefined = undefined;
   private searches = 0;
+  private proverPremises: ProverPremises | undefined = undefined;
 
   constructor(options: RelationCheckOptions, premises: ForkPremises, sink: FindingSink) {
     this.options = options;
     this.premises = premises;
     this.sink = sink;
-    const { geometry, descriptor, xids, toast, utf8 = false } = options;
-    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, toast, xids });
-    this.lines = new LineStates(geometry.maxOffsetNumber);
-    this.again = new Uint8Array(geometry.size);
-    if (descriptor !== undefined) this.kind = 'heap';
+    if (options.descriptor !== undefined) this.kind = 'heap';
   }
 
   /** Checks the blocks of a segment. What cannot be read is a finding a block. */
   *checkSegment(segment: Segment, summary: FileSummary): Steps<void> {
-    const run = this.premises.memory.u8.length >>> this.options.geometry.shift;
+    const run = RUN_BYTES >>> this.options.geometry.shift;
     const where = { file: summary.file, fork: summary.fork, segment: summary.segment };
     const report = new PageReport(where, this.options.geometry.mask, this.sink);
     for (let done = 0; done < segment.blocks; done += run) {
@@ -86,12 +99,17 @@ export class PageChecks {
     }
   }
 
+  private get look(): CloseLook {
+    this.looks ??= new CloseLook(this.options);
+    return this.looks;
+  }
+
   /** Checks `count` blocks from `first` on; false when the file ends before. */
   private checkRun(segment: Segment, first: number, count: number, summary: FileSummary, report: PageReport): boolean {
     const { shift } = this.options.geometry;
     let read: number;
     try {
-      read = this.premises.reader.read(segment, first, count, this.premises.memory.u8);
+      read = this.premises.reader.read(segment, first, count, this.premises.prover.memory.u8);
     } catch (error) {
       if (!isStorageError(error)) throw error;
       if (count > 1) {
@@ -103,11 +121,43 @@ export class PageChecks {
       return true;
     }
     this.kind ??= this.kindOfPages(read);
-    for (let i = 0; i < read; i++) this.checkPage(segment, first + i, i << shift, summary, report);
+    const { prover } = this.premises;
+    const clean = this.proveRun(segment.firstBlock + first, read, summary);
+    if (clean < read) {
+      for (let i = 0; i < read; i++)
+        if (clean === 0 || !prover.isClean(i)) this.checkPage(segment, first + i, i << shift, summary, report);
+    }
     if (read === count) return true;
     report.beginPage(segment.firstBlock + first + read);
     report.page('warning', 'file.cut_short', 'the file became shorter while it was read: it is in use');
     return false;
+  }
+
+  /** Counts the pages of the run that are certainly clean, and gives their number; the prover knows which they are. */
+  private proveRun(block: BlockNumber, count: number, summary: FileSummary): number {
+    const { fork, map, prover } = this.premises;
+    const { kind } = this;
+    if (fork !== ForkNumber.main || (kind !== 'heap' && kind !== 'btree')) return 0;
+    this.proverPremises ??= this.premisesOfProver(kind);
+    prover.setPremises(this.proverPremises);
+    if (map === undefined || kind === 'btree') prover.mapBits.fill(NO_MAP, 0, count);
+    else for (let i = 0; i < count; i++) prover.mapBits[i] = map.bits(block + i);
+    const clean = prover.prove(block, count);
+    if (clean === 0) return 0;
+    summary.pages += clean;
+    if (this.options.checksums) summary.checksums += clean;
+    summary.linePointers += prover.linePointers;
+    summary.tuples += prover.tuples;
+    if (this.options.descriptor !== undefined) summary.decodedTuples += prover.tuples;
+    summary.mapBits += prover.setMapBits;
+    if (summary.kind === 'empty') summary.kind = kind;
+    return clean;
+  }
+
+  private premisesOfProver(kind: ProvenKind): ProverPremises {
+    const { geometry, checksums, descriptor, utf8 = false, xids, endOfWal } = this.options;
+    const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
+    return { geometry, kind, checksums, columns, xids, endOfWal };
   }
 
   /** What most of the first pages are, damaged and new ones left out. */
@@ -115,7 +165,7 @@ export class PageChecks {
     const { geometry } = this.options;
     const votes = new Map<PageKind, number>();
     for (let i = 0; i < Math.min(count, KIND_PAGES); i++) {
-      const kind = pageKind(this.premises.memory, i << geometry.shift, geometry);
+      const kind = pageKind(this.premises.prover.memory, i << geometry.shift, geometry);
       if (kind !== 'new' && kind !== 'damaged') votes.set(kind, (votes.get(kind) ?? 0) + 1);
     }
     return [...votes].sort(([, a], [, b]) => b - a)[0]?.[0];
@@ -123,7 +173,8 @@ export class PageChecks {
 
   private checkPage(segment: Segment, within: number, at: number, summary: FileSummary, report: PageReport): void {
     const { geometry, checksums } = this.options;
-    const { fork, memory: m } = this.premises;
+    const { fork } = this.premises;
+    const m = this.premises.prover.memory;
     const block = segment.firstBlock + within;
     summary.pages++;
     report.beginPage(block);
@@ -161,14 +212,15 @@ export class PageChecks {
   ): void {
     const { geometry, checksums } = this.options;
     const { fork, reader } = this.premises;
-    this.lines.clear();
+    const { lines } = this.look;
+    lines.clear();
     const sink: FindingSink = (finding) => {
       if (finding.code.endsWith('.checksum')) this.searches++;
       // A zero page is ordinary in a map or an index, and worth a word in a heap.
       if (finding.severity === 'info' && (fork !== ForkNumber.main || this.kind !== 'heap')) return;
       if (finding.offsetNumber === undefined) this.sink(finding);
       else {
-        this.lines.markBad(finding.offsetNumber);
+        lines.markBad(finding.offsetNumber);
         this.sink({ ...finding, code: finding.code.replace('page.', `${kind}.`) });
       }
     };
@@ -212,7 +264,7 @@ export class PageChecks {
     if (kind === 'heap') {
       if (!pageBoundsAreSane(m, at, this.options.geometry)) return;
       const mapBits = this.premises.map === undefined ? -1 : this.premises.map.bits(block);
-      this.heap.check(m, at, block, mapBits, this.lines, report, summary);
+      this.look.heap.check(m, at, block, mapBits, this.look.lines, report, summary);
       if (mapBits > 0) summary.mapBits += mapBits === 3 ? 2 : 1;
     } else if (kind === 'btree' && btreePageHasItems(m, at)) summary.linePointers += pageMaxOffset(m, at);
   }
@@ -249,16 +301,17 @@ export class PageChecks {
    */
   private isInFlight(segment: Segment, within: number, at: number, block: BlockNumber): boolean {
     const { geometry, checksums } = this.options;
-    const m = this.premises.memory;
+    const m = this.premises.prover.memory;
+    const { again } = this.look;
     for (let reads = 0; reads < MOST_READS; reads++) {
       try {
-        if (this.premises.reader.read(segment, within, 1, this.again) === 0) return false;
+        if (this.premises.reader.read(segment, within, 1, again) === 0) return false;
       } catch (error) {
         if (isStorageError(error)) return false;
         throw error;
       }
-      if (sameBytes(m.u8, at, this.again)) return false;
-      m.u8.set(this.again, at);
+      if (sameBytes(m.u8, at, again)) return false;
+      m.u8.set(again, at);
       if (pageVerify(m, at, geometry, block, checksums) === PageFault.none) return false;
     }
     return true;

@@ -1,12 +1,11 @@
 // Checks the files of one relation: every page of every fork, heap tuples, and the visibility map against the heap.
 import { type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { type PageMemory, pageMemory } from '@blockwright/page';
 import type { TupleDescriptor } from '@blockwright/tuple';
 import { parentPath, type Vfs } from '@blockwright/vfs';
-import { BlockReader, RUN_BYTES } from './block-reader.ts';
-import { bytesOfBlocks } from './file-bytes.cold.ts';
+import { BlockReader } from './block-reader.ts';
 import { MapReader } from './map-reader.ts';
+import { PageProver } from './page-prover.ts';
 import { type ForkPremises, PageChecks } from './pages.ts';
 import { type FileSummary, newSummary } from './summary.ts';
 import type { ToastLookup } from './tuple-attributes.ts';
@@ -35,6 +34,8 @@ export interface RelationCheckOptions {
   readonly xids?: XidRange;
   /** Where the WAL ends: no page can be newer. */
   readonly endOfWal?: { readonly high: number; readonly low: number };
+  /** One for all relations of a directory; made anew by default. */
+  readonly prover?: PageProver;
 }
 
 /** The main fork comes first: its pages are what people ask about. */
@@ -55,22 +56,15 @@ export function* checkRelation(options: RelationCheckOptions, sink: FindingSink)
     const main = readers.get(ForkNumber.main) as BlockReader;
     const vm = readers.get(ForkNumber.vm) as BlockReader;
     const map = vm.segments.length === 0 ? undefined : new MapReader(geometry, vm, options.checksums);
-    const memory = runMemory(geometry, readers.values());
+    const prover = options.prover ?? new PageProver();
     for (const [fork, reader] of readers) {
-      const premises = { fork, reader, heapBlocks: main.blockCount, map, memory };
+      const premises = { fork, reader, heapBlocks: main.blockCount, map, prover };
       yield* checkFork(options, premises, main.segments.length > 0, sink, summaries);
     }
   } finally {
     for (const reader of readers.values()) reader.close();
   }
   return summaries;
-}
-
-/** Room for a run of blocks of the largest fork. */
-function runMemory(geometry: BlockGeometry, readers: Iterable<BlockReader>): PageMemory {
-  let blocks = 1;
-  for (const { segments } of readers) for (const segment of segments) blocks = Math.max(blocks, segment.blocks);
-  return pageMemory(new ArrayBuffer(Math.min(RUN_BYTES, bytesOfBlocks(blocks, geometry.size))));
 }
 
 function* checkFork(
@@ -81,6 +75,7 @@ function* checkFork(
   summaries: FileSummary[],
 ): Steps<void> {
   const { fork, reader } = premises;
+  if (reader.segments.length === 0) return;
   const shown = options.shown ?? ((path: string) => path);
   let current: FileSummary | undefined;
   const counted: FindingSink = (finding) => {

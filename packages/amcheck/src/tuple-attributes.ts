@@ -5,7 +5,6 @@ import type { PageMemory } from '@blockwright/page';
 import {
   AttributePlaces,
   atTuple,
-  type ColumnType,
   HEAP_HASEXTERNAL,
   HEAP_HASNULL,
   HEAP_HASVARWIDTH,
@@ -19,6 +18,7 @@ import {
   tupleNatts,
 } from '@blockwright/tuple';
 import type { PageReport } from './page-report.ts';
+import { ANY_BYTES, BOOL, NUMERIC, TEXT, verificationOf } from './verification.ts';
 
 // The forms in AttributePlaces.
 const NULL = 0;
@@ -28,22 +28,9 @@ const EXTERNAL = 3;
 
 const INFOMASK = 20;
 
-// How a column's values are verified.
-const ANY_BYTES = 0;
-const BOOL = 1;
-const NUMERIC = 2;
-const TEXT = 3;
-
 const NUMERIC_DIGIT_MAX = 9999;
 /** Text of another encoding than UTF-8. */
 const NOT_UTF8 = '22021';
-
-function verificationOf(type: ColumnType, isDropped: boolean, utf8: boolean): number {
-  if (isDropped) return ANY_BYTES;
-  if (type.name === 'bool') return BOOL;
-  if (type.name === 'numeric') return NUMERIC;
-  return utf8 && ['text', 'varchar', 'char', 'name'].includes(type.name) ? TEXT : ANY_BYTES;
-}
 
 /**
  * Finds what a TOAST pointer leads to; undefined when it cannot be told.

@@ -73,6 +73,7 @@ export class PostgresDirectory implements Disposable {
   private readonly pool: BufferPool;
   private readonly handles = new Map<string, Relation>();
   private listed: PostgresRelation[] | undefined = undefined;
+  private byOid: Map<Oid, PostgresRelation> | undefined = undefined;
   private columnRows: Map<Oid, CatalogRow[]> | undefined = undefined;
   private closed = false;
   /** Catalog rows that were left out, as nothing that is read says whether they are visible. */
@@ -176,7 +177,12 @@ export class PostgresDirectory implements Disposable {
               : `Perhaps "${nearest}" was meant.`,
       });
     }
-    return { ...found, ...this.columnsOf(found) };
+    return this.tableOf(found);
+  }
+
+  /** A table of {@link relations}, with its columns. @throws StorageError XX001 when pg_attribute does not have them. */
+  tableOf(relation: PostgresRelation): PostgresTable {
+    return { ...relation, ...this.columnsOf(relation) };
   }
 
   /** The handle of a relation. */
@@ -201,7 +207,9 @@ export class PostgresDirectory implements Disposable {
 
   /** Fetches values that a table stores out of line; undefined for a table without a TOAST table. */
   toastReader(of: PostgresRelation): FetchToast | undefined {
-    const toast = this.relations().find(({ oid }) => oid === of.toastOid && of.toastOid !== 0);
+    if (of.toastOid === 0) return undefined;
+    this.byOid ??= new Map(this.relations().map((relation) => [relation.oid, relation]));
+    const toast = this.byOid.get(of.toastOid);
     return toast === undefined ? undefined : toastReader(this.relation(toast));
   }
 
@@ -433,11 +441,10 @@ export class PostgresDirectory implements Disposable {
     const rows: CatalogRow[] = [];
     for (let batch = scan.next(); batch !== undefined; batch = scan.next()) {
       for (let i = 0; i < batch.length; i++) {
-        rows.push(
-          Object.fromEntries(
-            columns.map((c, k) => [names[k], vectorValue(layout.columns[c].type, batch.vectors[k], i)]),
-          ),
-        );
+        const row: Record<string, unknown> = {};
+        for (const [k, name] of names.entries())
+          row[name] = vectorValue(layout.columns[columns[k]].type, batch.vectors[k], i);
+        rows.push(row);
       }
     }
     if (scan.unknown > 0) {

@@ -1,7 +1,7 @@
 // What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
 // use; from the catalogs, which file holds which table's columns.
 import type { ToastLookup, XidRange } from '@blockwright/amcheck';
-import { type FindingSink, ForkNumber, isStorageError, parseLsn, type Severity } from '@blockwright/base';
+import { type FindingSink, isStorageError, parseLsn, type Severity } from '@blockwright/base';
 import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
 import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
 import { BlockGeometry } from '@blockwright/geometry';
@@ -126,10 +126,8 @@ function addTables(
     said.add(finding.message);
   };
   const add = (relation: PostgresRelation): void => {
-    const { storage } = postgres.relation(relation);
-    if (!storage.fork(ForkNumber.main).exists()) return;
     const isToast = relation.kind === 't';
-    const descriptor = isToast ? TOAST_DESCRIPTOR : postgres.table(`${relation.schema}.${relation.name}`).descriptor;
+    const descriptor = isToast ? TOAST_DESCRIPTOR : postgres.tableOf(relation).descriptor;
     const isUtf8 = postgres.isUtf8 && relation.locator.database !== 0; // a shared table holds names of every encoding
     const toast = toastLookup(postgres, relation, sink);
     tables.set(postgres.path(relation), { descriptor, isUtf8, xids: xidsOf(relation, xids), toast });
@@ -146,13 +144,14 @@ function toastLookup(
   relation: PostgresRelation,
   sink: FindingSink,
 ): ToastLookup | undefined {
-  const fetch = postgres.toastReader(relation);
-  if (fetch === undefined) return undefined;
+  if (relation.toastOid === 0) return undefined;
+  let fetch: ReturnType<PostgresDirectory['toastReader']>;
   let isBroken = false;
   return (pointer) => {
     if (isBroken) return undefined;
     try {
-      return fetch(pointer);
+      fetch ??= postgres.toastReader(relation);
+      return fetch?.(pointer);
     } catch (error) {
       if (!isStorageError(error)) throw error;
       if (error.message.startsWith('TOAST table')) throw error; // this value is at fault

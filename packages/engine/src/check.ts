@@ -1,7 +1,7 @@
 // Checks whole data directories, ours and PostgreSQL's, and lone relation files: finds what there is to check, hands it
 // to the checker with what is known about it, and adds up what was verified.
 import { resolve } from 'node:path';
-import { checkRelation, type FileSummary, type RelationCheckOptions } from '@blockwright/amcheck';
+import { checkRelation, type FileSummary, PageProver, type RelationCheckOptions } from '@blockwright/amcheck';
 import { checkOptions, type FindingSink, isStorageError, type Steps, StorageError } from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
@@ -57,7 +57,8 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   const files: FileSummary[] = [];
   try {
     refuseOtherSize(path, options, premises.geometry.size);
-    for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, counted)));
+    const prover = new PageProver();
+    for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, prover, counted)));
   } finally {
     premises.close();
   }
@@ -154,6 +155,7 @@ function* checkOne(
   vfs: Vfs,
   subject: Subject,
   relation: Subject['relations'][number],
+  prover: PageProver,
   sink: FindingSink,
 ): Steps<FileSummary[]> {
   const { premises, directory } = subject;
@@ -172,6 +174,7 @@ function* checkOne(
     xids: table?.xids ?? premises.xids,
     toast: table?.toast,
     endOfWal: premises.endOfWal,
+    prover,
   };
   try {
     return yield* checkRelation(options, sink);

@@ -1,0 +1,149 @@
+// The fast path of a check: a WebAssembly kernel (assembly/prove-pages.ts) looks at a run of pages and says which of them
+// are certainly clean. The others are looked at by the TypeScript, which knows what is wrong, and tells.
+import type { BlockNumber } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { checksumOfHash, kernelMemory, type PageMemory, pageHashes, pageStoredChecksum } from '@blockwright/page';
+import { KERNEL_HEX } from './kernel-bytes.ts';
+import type { ProvenColumns } from './proven-columns.ts';
+import type { XidRange } from './xids.ts';
+
+/** Bytes of pages read, and judged, at once: they stay in the second-level cache. */
+export const RUN_BYTES = 0x4_0000;
+
+// The kernel's work area, behind the pages: see assembly/prove-pages.ts.
+const STEPS = 0;
+const COLUMNS = 12_800;
+const MAP_BITS = 33_792;
+const VERDICTS = 34_816;
+const WORK_AREA_BYTES = 0x1_0000;
+/** The most pages of a run, of the smallest size. */
+const MOST_PAGES = VERDICTS - MAP_BITS;
+
+/** What the kernel can judge. */
+export type ProvenKind = 'heap' | 'btree';
+
+interface Kernel {
+  setPages(workArea: number, blockSize: number, kind: number, maxTuples: number): void;
+  setColumns(count: number, steps: number, hasVarlena: number): void;
+  setXids(known: number, next: number, isFirstEpoch: number, oldest: number, oldestInRelation: number): void;
+  setEndOfWal(high: number, low: number): void;
+  provePages(at: number, count: number, block: BlockNumber): number;
+  readonly linePointers: { readonly value: number };
+  readonly tuples: { readonly value: number };
+  readonly mapBits: { readonly value: number };
+}
+
+/** What all pages of a fork are held against. */
+export interface ProverPremises {
+  readonly geometry: BlockGeometry;
+  readonly kind: ProvenKind;
+  readonly checksums: boolean;
+  /** The table's columns, where they are known. */
+  readonly columns: ProvenColumns | undefined;
+  readonly xids: XidRange | undefined;
+  readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
+}
+
+/** The part of the platform's WebAssembly that is used here: without a browser's, no library of TypeScript's has it. */
+interface WebAssemblyHost {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object, imports: { env: { memory: object } }) => { readonly exports: object };
+}
+
+let compiled: object | undefined;
+
+/** The kernel over a memory; undefined where the platform has none. */
+function kernelOver(memory: PageMemory): Kernel | undefined {
+  const host = (globalThis as { WebAssembly?: WebAssemblyHost }).WebAssembly;
+  if (memory.kernel === null || host === undefined) return undefined;
+  compiled ??= new host.Module(bytesOfHex(KERNEL_HEX));
+  const imports = { env: { memory: memory.kernel.memory } };
+  return new host.Instance(compiled, imports).exports as unknown as Kernel;
+}
+
+/** The memory that runs of pages are read to, and the kernel over it. One serves any number of forks, in turns. */
+export class PageProver {
+  /** A run of pages, from byte 0 on. */
+  readonly memory: PageMemory;
+  /** For each page of the run, its bits in the visibility map, or 0xff where there is no map: to be set by the caller. */
+  readonly mapBits: Uint8Array;
+  private readonly verdicts: Uint8Array;
+  private readonly area: Uint8Array;
+  private readonly hashes: Uint32Array;
+  private readonly kernel: Kernel | undefined;
+  private premises: ProverPremises | undefined = undefined;
+
+  constructor() {
+    this.memory = kernelMemory(RUN_BYTES + WORK_AREA_BYTES);
+    this.kernel = kernelOver(this.memory);
+    this.area = this.memory.u8.subarray(RUN_BYTES);
+    this.mapBits = this.area.subarray(MAP_BITS, VERDICTS);
+    this.verdicts = this.area.subarray(VERDICTS, VERDICTS + MOST_PAGES);
+    this.hashes = new Uint32Array(MOST_PAGES);
+  }
+
+  /** Sets what the pages to come are held against, unless it is what it was. */
+  setPremises(premises: ProverPremises): void {
+    if (premises === this.premises || this.kernel === undefined) return;
+    this.premises = premises;
+    const { kernel } = this;
+    const { geometry, kind, columns, xids, endOfWal } = premises;
+    kernel.setPages(RUN_BYTES, geometry.size, kind === 'heap' ? 0 : 1, geometry.maxHeapTuplesPerPage);
+    if (columns === undefined) kernel.setColumns(-1, 0, 0);
+    else {
+      this.area.set(columns.steps, STEPS);
+      this.area.set(columns.columns, COLUMNS);
+      kernel.setColumns(columns.columns.length >>> 3, columns.steps.length >>> 3, columns.hasVarlena ? 1 : 0);
+    }
+    if (xids === undefined) kernel.setXids(0, 0, 0, 0, 0);
+    else kernel.setXids(1, xids.next, xids.nextEpoch === 0 ? 1 : 0, xids.oldest, xids.oldestInRelation ?? 0);
+    kernel.setEndOfWal(endOfWal?.high ?? 0xffff_ffff, endOfWal?.low ?? 0xffff_ffff);
+  }
+
+  /**
+   * Judges the first `count` pages of the run, the first of them block `block`; gives how many are known to be clean:
+   * none, where the platform has no kernel.
+   */
+  prove(block: BlockNumber, count: number): number {
+    const { verdicts, premises } = this;
+    if (this.kernel === undefined || premises === undefined) return 0;
+    if (premises.checksums) this.verifyChecksums(block, count, premises.geometry);
+    else verdicts.fill(1, 0, count);
+    return this.kernel.provePages(0, count, block);
+  }
+
+  /** Whether page `i` of the run was found clean. */
+  isClean(i: number): boolean {
+    return this.verdicts[i] !== 0;
+  }
+
+  /** Line pointers of the clean pages. */
+  get linePointers(): number {
+    return this.kernel?.linePointers.value ?? 0;
+  }
+
+  /** Tuples on the clean pages of a heap. */
+  get tuples(): number {
+    return this.kernel?.tuples.value ?? 0;
+  }
+
+  /** Bits of the visibility map that the clean pages of a heap were held against. */
+  get setMapBits(): number {
+    return this.kernel?.mapBits.value ?? 0;
+  }
+
+  private verifyChecksums(block: BlockNumber, count: number, geometry: BlockGeometry): void {
+    const { memory, verdicts, hashes } = this;
+    const { shift } = geometry;
+    pageHashes(memory, 0, geometry, count, hashes);
+    for (let i = 0; i < count; i++) {
+      verdicts[i] = pageStoredChecksum(memory, i << shift) === checksumOfHash(hashes[i], block + i) ? 1 : 0;
+    }
+  }
+}
+
+function bytesOfHex(hex: string): Uint8Array {
+  const bytes = new Uint8Array(hex.length >>> 1);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(hex.substring(i << 1, (i << 1) + 2), 16);
+  return bytes;
+}
