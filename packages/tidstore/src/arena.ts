@@ -12,7 +12,6 @@ const MAX_CUT = 133;
 const CHUNK_SHIFT_MIN = 11;
 const CHUNK_SHIFT_MAX = 16;
 const FIRST_CHUNK_WORDS = 512;
-const NO_CHUNKS: Int32Array[] = [];
 
 /**
  * log2 of the words of a chunk: 256 kB, or for a small memory limit 1/16 of that and 8 kB at least, as PostgreSQL's
@@ -27,7 +26,7 @@ function chunkShiftFor(maxBytes: number): number {
 /** Words cut from chunks. All chunks but the first are of one size; the first grows to it by doubling. */
 export class Arena {
   /** The chunks, for whoever has a granule: `chunks[g >>> chunkShift]`, at word `(g & chunkMask) << GRANULE_SHIFT`. */
-  chunks: Int32Array[] = NO_CHUNKS;
+  readonly chunks: Int32Array[] = [];
   readonly chunkShift: number;
   readonly chunkMask: number;
   /** Sum of the byte lengths of all its memory. */
@@ -46,7 +45,8 @@ export class Arena {
 
   /** Forgets all that was cut; granule 0 stays with the owner, who finds one word in it. */
   clear(): void {
-    this.chunks = [new Int32Array(FIRST_CHUNK_WORDS)];
+    this.chunks.length = 0;
+    this.chunks.push(new Int32Array(FIRST_CHUNK_WORDS));
     this.next = 1;
     this.end = FIRST_CHUNK_WORDS >>> GRANULE_SHIFT;
     this.freed.fill(0);

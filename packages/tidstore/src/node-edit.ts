@@ -29,12 +29,12 @@ export function insertChild(words: Int32Array, at: number, kind: number, byte: n
   const first = at + FIRST_SLOT[kind];
   let i = count;
   if (kind <= NODE_16) {
-    while (i > 0 && keyByte(words, at, i - 1) > byte) {
-      setKeyByte(words, at, i, keyByte(words, at, i - 1));
+    while (i > 0 && keyByte(words, at, kind, i - 1) > byte) {
+      setKeyByte(words, at, kind, i, keyByte(words, at, kind, i - 1));
       words[first + i] = words[first + i - 1];
       i--;
     }
-    setKeyByte(words, at, i, byte);
+    setKeyByte(words, at, kind, i, byte);
   } else {
     const place = rank(words, at, byte);
     for (; i > place; i--) words[first + i] = words[first + i - 1];
@@ -57,7 +57,7 @@ export function removeChild(words: Int32Array, at: number, kind: number, byte: n
   const first = at + FIRST_SLOT[kind];
   for (let i = slot - first; i < count; i++) {
     words[first + i] = words[first + i + 1];
-    if (kind <= NODE_16) setKeyByte(words, at, i, keyByte(words, at, i + 1));
+    if (kind <= NODE_16) setKeyByte(words, at, kind, i, keyByte(words, at, kind, i + 1));
   }
   if (kind > NODE_16) {
     clearBit(words, at, byte);
@@ -81,10 +81,10 @@ export function copyChildren(
   const firstTo = toAt + FIRST_SLOT[toKind];
   let byte = -1;
   for (let i = 0; i < count; i++) {
-    byte = fromKind <= NODE_16 ? keyByte(from, fromAt, i) : nextByte(from, fromAt, fromKind, byte + 1);
+    byte = fromKind <= NODE_16 ? keyByte(from, fromAt, fromKind, i) : nextByte(from, fromAt, fromKind, byte + 1);
     const child = from[firstFrom + (fromKind === NODE_256 ? byte : i)];
     to[firstTo + (toKind === NODE_256 ? byte : i)] = child;
-    if (toKind <= NODE_16) setKeyByte(to, toAt, i, byte);
+    if (toKind <= NODE_16) setKeyByte(to, toAt, toKind, i, byte);
     else setBit(to, toAt, byte);
   }
   if (toKind === NODE_32 || toKind === NODE_128) computeRanks(to, toAt);

@@ -1,7 +1,7 @@
 // An adaptive radix tree: 64-bit keys to 32-bit values, one byte of the key a level, nodes that fit their children.
 // PostgreSQL: radixtree.h.
 import { Arena, GRANULE_SHIFT } from './arena.ts';
-import { CAPACITY, GRANULES, hasChild, KIND_MASK, KIND_SHIFT, NODE_4, NODE_256, slotIndex } from './node.ts';
+import { CAPACITY, GRANULES, hasChild, KIND_MASK, KIND_SHIFT, NODE_4, NODE_256, SLOTS, slotIndex } from './node.ts';
 import { clearNode, copyChildren, insertChild, removeChild } from './node-edit.ts';
 import { RadixCursor } from './tree-cursor.ts';
 
@@ -30,6 +30,8 @@ const RESERVE = 16 * 3 + 133 + 133;
 const SHRINK_AT: readonly number[] = [0, 0, 3, 12, 24, 96];
 const NO_PREFIX = -1;
 const slotOf = slotIndex;
+const K256 = NODE_256;
+const S256 = SLOTS[NODE_256];
 const KIND = KIND_MASK;
 const SHIFT = KIND_SHIFT;
 const G = GRANULE_SHIFT;
@@ -37,6 +39,11 @@ const G = GRANULE_SHIFT;
 /** The levels that a key needs, as the shift of its highest: 0 for keys below 256, 56 for the largest. */
 function shiftFor(high: number, low: number): number {
   return high !== 0 ? 32 + ((31 - Math.clz32(high)) & ~7) : (31 - Math.clz32(low | 1)) & ~7;
+}
+
+/** Whether a key with that high word is one of a tree whose top level has that shift, 32 or more. */
+function fits(keyHigh: number, shift: number): boolean {
+  return shift === 56 || keyHigh >>> (shift - 24) === 0;
 }
 
 function checkWord(value: number, what: string): void {
@@ -51,6 +58,9 @@ function checkWord(value: number, what: string): void {
 export class RadixTree {
   /** @internal */
   readonly arena: Arena;
+  private readonly chunks: Int32Array[];
+  private readonly chunkShift: number;
+  private readonly chunkMask: number;
   /** Reference to the top node, or 0. The first word of granule 0 holds it too, so that it stands in a slot as others do.
    * @internal */
   root = 0;
@@ -67,6 +77,10 @@ export class RadixTree {
   private lastPrefix = NO_PREFIX;
   private lastHolder: Int32Array;
   private lastHolderSlot = 0;
+  /** The leaf of the last key found, with the key but for its last byte. */
+  private leaf = 0;
+  private leafHigh = 0;
+  private leafPrefix = NO_PREFIX;
   private keys = 0;
   private readonly kinds = new Int32Array(6);
   private readonly path = new Int32Array(8);
@@ -74,7 +88,10 @@ export class RadixTree {
   /** `maxBytes` makes memory grow in steps that suit it; it is no limit. */
   constructor(options: { readonly maxBytes?: number } = {}) {
     this.arena = new Arena(options.maxBytes ?? Infinity);
-    this.slotWords = this.arena.chunks[0];
+    this.chunks = this.arena.chunks;
+    this.chunkShift = this.arena.chunkShift;
+    this.chunkMask = this.arena.chunkMask;
+    this.slotWords = this.chunks[0];
     this.lastHolder = this.slotWords;
   }
 
@@ -101,7 +118,7 @@ export class RadixTree {
     this.rootShift = 0;
     this.keys = 0;
     this.kinds.fill(0);
-    this.slotWords = this.arena.chunks[0];
+    this.slotWords = this.chunks[0];
     this.changed();
   }
 
@@ -126,28 +143,50 @@ export class RadixTree {
   }
 
   /**
-   * The value of a key as int32; 0 when there is none, or when it is 0.
+   * The value of a key as int32; 0 when there is none, or when it is 0. Whoever asks for one key after another stays in
+   * one leaf for a while: the last one is remembered.
    * @internal
    */
   find(keyHigh: number, keyLow: number): number {
+    let leaf = this.leaf;
+    if (keyLow >>> 8 !== this.leafPrefix || keyHigh !== this.leafHigh) {
+      leaf = this.findLeaf(keyHigh, keyLow);
+      if (leaf === 0) return 0;
+    }
+    const granule = leaf >>> SHIFT;
+    const words = this.chunks[granule >>> this.chunkShift];
+    const at = (granule & this.chunkMask) << G;
+    const kind = leaf & KIND;
+    if (kind === K256) return words[at + S256 + (keyLow & 0xff)];
+    const slot = slotOf(words, at, kind, keyLow & 0xff);
+    return slot < 0 ? 0 : words[slot];
+  }
+
+  /** Reference to the leaf that a key is in, or 0; from now on it is the leaf to look in first. */
+  private findLeaf(keyHigh: number, keyLow: number): number {
     let shift = this.rootShift;
-    if (shift < 32 && (keyHigh !== 0 || (shift < 24 && keyLow >>> (shift + 8) !== 0))) return 0;
-    if (shift >= 32 && shift < 56 && keyHigh >>> (shift - 24) !== 0) return 0;
-    const { chunks, chunkShift, chunkMask } = this.arena;
-    let child = this.root;
-    while (child !== 0) {
-      const granule = child >>> SHIFT;
+    if (shift < 32 ? keyHigh !== 0 || (shift < 24 && keyLow >>> (shift + 8) !== 0) : !fits(keyHigh, shift)) return 0;
+    const { chunks, chunkShift, chunkMask } = this;
+    let node = this.root;
+    for (; shift !== 0 && node !== 0; shift -= 8) {
+      const granule = node >>> SHIFT;
       const words = chunks[granule >>> chunkShift];
       const at = (granule & chunkMask) << G;
       const byte = ((shift < 32 ? keyLow : keyHigh) >>> shift) & 0xff;
-      const kind = child & KIND;
-      const slot = kind === NODE_256 ? at + 9 + byte : slotOf(words, at, kind, byte);
-      if (slot < 0) return 0;
-      child = words[slot];
-      if (shift === 0) return child;
-      shift -= 8;
+      if ((node & KIND) === K256) {
+        node = words[at + S256 + byte];
+      } else {
+        const slot = slotOf(words, at, node & KIND, byte);
+        if (slot < 0) return 0;
+        node = words[slot];
+      }
     }
-    return 0;
+    if (node !== 0) {
+      this.leaf = node;
+      this.leafPrefix = keyLow >>> 8;
+      this.leafHigh = keyHigh;
+    }
+    return node;
   }
 
   /** Whether a key for which {@link find} gave 0 is there, with the value 0. */
@@ -191,7 +230,7 @@ export class RadixTree {
     let slot = this.lastHolderSlot;
     if (keyLow >>> 8 !== this.lastPrefix || keyHigh !== this.lastHigh) {
       this.growUp(shiftFor(keyHigh, keyLow));
-      holder = this.arena.chunks[0];
+      holder = this.chunks[0];
       slot = 0;
       for (let shift = this.rootShift; shift > 0; shift -= 8) {
         const node = holder[slot];
@@ -260,7 +299,7 @@ export class RadixTree {
     if (this.wordsOf(node)[this.atOf(node)] === CAPACITY[node & KIND_MASK]) {
       node = this.rebuild(node, (node & KIND_MASK) + 1);
       holder[slot] = node;
-      this.root = this.arena.chunks[0][0];
+      this.root = this.chunks[0][0];
     }
     this.slotWords = this.wordsOf(node);
     this.slot = insertChild(this.slotWords, this.atOf(node), node & KIND_MASK, byte, child);
@@ -278,7 +317,7 @@ export class RadixTree {
       this.root = above;
       this.rootShift += 8;
     }
-    this.arena.chunks[0][0] = this.root;
+    this.chunks[0][0] = this.root;
   }
 
   /**
@@ -339,7 +378,7 @@ export class RadixTree {
   private replaceNode(node: number, shift: number, keyHigh: number, keyLow: number): void {
     if (shift === this.rootShift) {
       this.root = node;
-      this.arena.chunks[0][0] = node;
+      this.chunks[0][0] = node;
       return;
     }
     const s = shift + 8;
@@ -360,7 +399,7 @@ export class RadixTree {
       this.root = below;
       this.rootShift -= 8;
     }
-    this.arena.chunks[0][0] = this.root;
+    this.chunks[0][0] = this.root;
   }
 
   /**
@@ -390,21 +429,23 @@ export class RadixTree {
 
   private freeNode(node: number): void {
     this.kinds[node & KIND_MASK]--;
+    this.leafPrefix = NO_PREFIX;
     this.arena.giveBack(node >>> KIND_SHIFT, GRANULES[node & KIND_MASK]);
   }
 
   private changed(): void {
     this.changes = (this.changes + 1) | 0;
     this.lastPrefix = NO_PREFIX;
+    this.leafPrefix = NO_PREFIX;
   }
 
   /** @internal */
   wordsOf(node: number): Int32Array {
-    return this.arena.chunks[(node >>> KIND_SHIFT) >>> this.arena.chunkShift];
+    return this.chunks[(node >>> KIND_SHIFT) >>> this.chunkShift];
   }
 
   /** @internal */
   atOf(node: number): number {
-    return ((node >>> KIND_SHIFT) & this.arena.chunkMask) << GRANULE_SHIFT;
+    return ((node >>> KIND_SHIFT) & this.chunkMask) << GRANULE_SHIFT;
   }
 }
