@@ -26,7 +26,12 @@ export const compactifyBenchmark: Benchmark = defineBenchmark({
       choices: WIDTHS.map(String),
       help: "bytes of an item: 16 an index's entry, else a table's tuple",
     },
-    orders: { type: 'list', default: ORDERS, choices: ORDERS, help: 'order of data before compaction' },
+    orders: {
+      type: 'list',
+      default: ORDERS,
+      choices: ORDERS,
+      help: 'order of data before compaction; the last three: made by updates',
+    },
     rounds: { type: 'number', default: 31, help: 'interleaved rounds', min: 9, max: 100_000, integer: true },
     pages: {
       type: 'number',

@@ -99,7 +99,12 @@ export class HeapUpdateRun {
   private xid: number;
   private command = 0;
 
+  /** @throws RangeError when rows cannot be as wide as that. */
   constructor(geometry: BlockGeometry, options: HeapUpdateOptions) {
+    const { width } = options;
+    if (!(width >= FILLER + 8 && (width & 7) === 0)) {
+      throw new RangeError(`rows are ${FILLER + 8} bytes wide or more, a multiple of 8, not ${width}`);
+    }
     this.geometry = geometry;
     this.options = options;
     this.xid = options.xid ?? 1000;
@@ -136,7 +141,11 @@ export class HeapUpdateRun {
     }
   }
 
-  /** Draws the next transaction and does it. @returns the keys of the rows that it updates, in its order. */
+  /**
+   * Draws the next transaction and does it.
+   * @returns the keys of the rows that it updates, in its order.
+   * @throws RangeError when rows are so wide that a second version finds no room on its page.
+   */
   transaction(): number[] {
     const keys = this.options.workload === 'updates' ? [1 + Math.floor(this.random() * this.rows)] : this.batch();
     for (const key of keys) this.update(key);
@@ -169,7 +178,7 @@ export class HeapUpdateRun {
     this.pruneIfUseful(block);
     const old = this.newestVersion(base, this.roots[key] as number);
     if (this.options.width > pageHeapFreeSpace(m, base, g)) {
-      throw new Error(`block ${block} has no room for a version of row ${key}: the model has no other page for it`);
+      throw new RangeError(`block ${block} has no room for another version of row ${key}, ${this.options.width} bytes`);
     }
     const before = itemPosition(m, base, old);
     const next = this.put(block, key, (m.u32[(before >>> 2) + N_32] as number) + 1, true);

@@ -18,7 +18,7 @@ export const SCAN_ORDERS = ['shuffled', 'updates'] as const;
 export type ScanOrder = (typeof SCAN_ORDERS)[number];
 
 /** Who left the pages. `adaptive` stands for `workspace` too: their pages are the same, byte for byte. */
-export const SCAN_VARIANTS = ['sort', 'adaptive'] as const;
+const SCAN_VARIANTS = ['sort', 'adaptive'] as const;
 
 /** Byte of the summed column in an item: `n` of a table's row, the key of an index's entry. */
 const columnByte = (width: Width): number => (isIndexWidth(width) ? 8 : 28);
@@ -75,7 +75,7 @@ export function scanVariants(left: LeftPages, arena: ScanArena, swapped: boolean
 }
 
 /** Sums a column of all normal items through their line pointers, as 32-bit words. */
-export function sumColumn(m: PageMemory, pages: number, size: number, at: number): number {
+function sumColumn(m: PageMemory, pages: number, size: number, at: number): number {
   const words = m.u32;
   let sum = 0;
   for (let page = 0; page < pages; page++) {

@@ -22,7 +22,7 @@ export const VARIANTS: readonly string[] = [...COMPACTIONS, COMPARATOR];
 type CompactAll = (m: PageMemory, set: PageSet) => void;
 
 /** What each variant must leave. */
-export function orderLeftBy(variant: string): DataOrder {
+function orderLeftBy(variant: string): DataOrder {
   return variant === 'sort' || variant === COMPARATOR ? 'physical' : 'line pointer';
 }
 

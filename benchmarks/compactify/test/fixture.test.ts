@@ -48,7 +48,10 @@ describe.each(BLOCK_SIZES)('captured pages of %i bytes', (size) => {
 it('holds nothing else, and little', () => {
   const files = readdirSync(FOLDER).sort();
   expect(files).toEqual(
-    [...BLOCK_SIZES.flatMap((size) => CELLS.map(({ width, order }) => fileName(size, width, order))), 'README.md'].sort(),
+    [
+      ...BLOCK_SIZES.flatMap((size) => CELLS.map(({ width, order }) => fileName(size, width, order))),
+      'README.md',
+    ].sort(),
   );
   expect(files.reduce((sum, file) => sum + statSync(FOLDER + file).size, 0)).toBeLessThan(MOST_BYTES);
 });
