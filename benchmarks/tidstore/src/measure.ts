@@ -57,6 +57,12 @@ interface Stores {
   array: SortedArrayTidStore;
 }
 
+/**
+ * Never collected: when the last store of a kind is, V8 throws away all code that was compiled for it, and the next one
+ * would be loaded by slow code.
+ */
+const TRAINED: { stores?: Stores } = {};
+
 type Measure = (phase: string, variants: readonly Variant[], sampleMs: number) => Promise<Measured[]>;
 
 /** Arrays up to this size are left to the garbage collector's own pace. */
@@ -79,7 +85,7 @@ export async function measureCase(
     const named = `${one.name}: ${phase}`;
     return measureRounds(variants, { rounds, seed, sampleMs, warmUpMs: 0, signal, progress, phase: named });
   };
-  trainLoads(g, population);
+  TRAINED.stores = trainLoads(g, population);
   const { stores, load } = await measureLoads(g, population, measure);
   const reload = pairOf(await measure('loading again', reloadVariants(stores, population), SAMPLE_MS));
   await checkContents('radix tree', stores.radix, population, context.signal);
@@ -216,17 +222,24 @@ function searchVariants({ radix, array }: Stores, stretches: Stretches): Variant
 /** Calls of each loop before it is timed, over few TIDs: the compiler optimises the function and not one run of it. */
 const TRAINING_CALLS = 400;
 const TRAINING_LENGTH = 500;
+/** TIDs that are loaded a few times more, so that a store has grown in all the ways that it can. */
+const TRAINING_LOAD = 3_000_000;
 
-function trainLoads(g: BlockGeometry, population: Population): void {
-  const radix = new RadixTidStore(g);
-  const blocks = Math.min(population.blockCount, Math.ceil((30 * TRAINING_LENGTH) / population.tidsPerBlock));
-  const array = newArray(g, blocks * population.tidsPerBlock);
-  for (let i = 0; i < TRAINING_CALLS; i++) {
-    radix.clear();
-    loadRadix(radix, population, blocks);
-    array.clear();
-    loadArray(array, population, blocks);
+/** Loads small stores often, and larger ones; gives the last ones. */
+function trainLoads(g: BlockGeometry, population: Population): Stores {
+  const { blockCount, tidsPerBlock } = population;
+  const blocksOf = (tids: number): number => Math.min(blockCount, Math.ceil(tids / tidsPerBlock));
+  const few = blocksOf(30 * TRAINING_LENGTH);
+  const many = blocksOf(TRAINING_LOAD);
+  const stores = { radix: new RadixTidStore(g), array: newArray(g, many * tidsPerBlock) };
+  for (let i = 0; i < TRAINING_CALLS + 4; i++) {
+    const blocks = i < TRAINING_CALLS ? few : many;
+    stores.radix.clear();
+    loadRadix(stores.radix, population, blocks);
+    stores.array.clear();
+    loadArray(stores.array, population, blocks);
   }
+  return stores;
 }
 
 function trainSearches({ radix, array }: Stores, stretches: Stretches): void {

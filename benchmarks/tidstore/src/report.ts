@@ -153,32 +153,41 @@ export function notesOf(measurements: readonly CaseMeasurement[], machine: Machi
       loadNote(measurement),
       ...measurement.searches.map((search) => searchNote(measurement, search)),
     ]),
-    'Loading counts making the store. Both are told no more than their limit; the array allocates all of it at once, and ' +
-      'the system gives the memory page by page as it is first written, within the time. Loading again clears the store ' +
-      'and fills it a second time, within the time.',
+    ...sampleNote(measurements),
+    'Loading counts making the store. The array allocates all that it may take at once; the system gives that memory ' +
+      'when it is first written, within the time. Loading again clears the store and fills it once more, within the time: ' +
+      'the array meets no new memory then.',
     cacheNote(measurements, machine),
   ];
 }
 
 function loadNote({ case: one, radixBytes, arrayBytes, tids, load, reload }: CaseMeasurement): string {
+  const [small, large, word] =
+    radixBytes <= arrayBytes ? [radixBytes, arrayBytes, 'smaller'] : [arrayBytes, radixBytes, 'larger'];
   return (
-    `${one.name}: the tree takes ${exact(radixBytes)} bytes, ${(radixBytes / tids).toFixed(3)} a TID; the array takes ` +
-    `${(arrayBytes / radixBytes).toFixed(1)} times as many. Loading the tree over loading the array: ` +
-    `${comparisonText(cost(load))}; loading again: ${comparisonText(cost(reload))}.`
+    `${one.name}: the tree has ${significant(radixBytes / tids)} bytes a TID, ${(large / small).toFixed(1)} times ${word} ` +
+    `than the array. Loading the tree over loading the array: ${comparisonText(cost(load))}; again: ` +
+    `${comparisonText(cost(reload))}.`
   );
 }
 
-function searchNote({ case: one, tids }: CaseMeasurement, found: SearchMeasurement): string {
-  const { search, radix, reading, searched } = found;
+function searchNote({ case: one }: CaseMeasurement, found: SearchMeasurement): string {
+  const { search, radix, reading } = found;
   const share = (100 * median(reading)) / median(radix);
-  const scaled =
-    searched === tids
-      ? 'Each round searched all TIDs.'
-      : `Each round searched ${exact(searched)} TIDs of ${exact(tids)}, other ones than the round before; the milliseconds are scaled to all.`;
   return (
     `${one.name}, ${search}: the array's time over the tree's, ${comparisonText(speedUp(found))}. Reading the TIDs from ` +
-    `their arrays, which both do, is ${share.toFixed(share < 10 ? 1 : 0)} % of the tree's time. ${scaled}`
+    `their arrays, which both do, is ${share.toFixed(share < 10 ? 1 : 0)} % of the tree's time.`
   );
+}
+
+/** That not all TIDs were searched in a round, if so. */
+function sampleNote(measurements: readonly CaseMeasurement[]): string[] {
+  const sampled = measurements.flatMap(({ tids, searches }) => searches.filter(({ searched }) => searched < tids));
+  if (sampled.length === 0) return [];
+  const most = Math.max(...sampled.map(({ searched }) => searched));
+  return [
+    `A round searched ${exact(most)} TIDs at most, other ones than the round before, the same in both stores; rt_search_ms and array_search_ms are scaled to all TIDs.`,
+  ];
 }
 
 function cacheNote(measurements: readonly CaseMeasurement[], { lastLevelCacheBytes }: MachineDescription): string {
@@ -186,6 +195,9 @@ function cacheNote(measurements: readonly CaseMeasurement[], { lastLevelCacheByt
   const sizes = measurements.map(
     ({ radixBytes, arrayBytes }) => `${megabytes(radixBytes)} and ${megabytes(arrayBytes)}`,
   );
-  const cache = lastLevelCacheBytes === null ? 'not known' : megabytes(lastLevelCacheBytes);
-  return `Tree and array have ${sizes.join('; ')}. The last-level cache, as the system tells it: ${cache}. That the one may lie in the caches where the other does not is what is measured, and no accident of it.`;
+  const which = 'That a small store stays in caches where a large one does not is part of what is measured.';
+  if (lastLevelCacheBytes === null) return `Tree and array have ${sizes.join('; ')}. ${which}`;
+  const least = Math.min(...measurements.map(({ arrayBytes }) => arrayBytes));
+  const fits = least > lastLevelCacheBytes ? 'smaller than every array' : 'larger than some array or all';
+  return `Tree and array have ${sizes.join('; ')}. The last-level cache, as the system tells it, has ${megabytes(lastLevelCacheBytes)}, ${fits}. ${which}`;
 }

@@ -80,7 +80,7 @@ describe('bench tidstore', () => {
     });
     expect(report.aims.length).toBe(10);
     for (const aim of report.aims) expect(aim).toMatchObject({ measured: null, met: null });
-    expect(report.notes?.length).toBe(5);
+    expect(report.notes?.length).toBe(6);
   });
 
   it.each([
