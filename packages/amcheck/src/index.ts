@@ -1,4 +1,5 @@
 export { PageProver } from './page-prover.ts';
+export { ProofThreads } from './proofs.ts';
 export { checkRelation, type RelationCheckOptions } from './relation.ts';
 export type { FileSummary } from './summary.ts';
 export type { ToastLookup } from './tuple-attributes.ts';

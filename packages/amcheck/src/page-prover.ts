@@ -19,6 +19,9 @@ const WORK_AREA_BYTES = 0x1_0000;
 /** The most pages of a run, of the smallest size. */
 const MOST_PAGES = VERDICTS - MAP_BITS;
 
+/** In place of a page's map bits: there is no map. */
+export const NO_MAP = 0xff;
+
 /** What the kernel can judge. */
 export type ProvenKind = 'heap' | 'btree';
 

@@ -5,6 +5,7 @@ import {
   ForkNumber,
   formatLsn,
   isStorageError,
+  type Progress,
   type Steps,
 } from '@blockwright/base';
 import {
@@ -24,24 +25,23 @@ import { HeapPageCheck } from './heap-page.ts';
 import { LineStates } from './line-states.ts';
 import { findFreeSpaceFaults, findMapFaults, findMapHeaderFaults } from './map-pages.ts';
 import type { MapReader } from './map-reader.ts';
-import { type PageProver, type ProvenKind, type ProverPremises, RUN_BYTES } from './page-prover.ts';
+import { kindOfPages } from './page-kinds.ts';
+import { NO_MAP, type PageProver, type ProvenKind, type ProverPremises, RUN_BYTES } from './page-prover.ts';
 import { PageReport } from './page-report.ts';
+import type { SegmentProofs } from './proofs.ts';
 import { provenColumns } from './proven-columns.ts';
 import type { RelationCheckOptions } from './relation.ts';
+import type { Proof } from './relation-prover.ts';
 import type { FileSummary } from './summary.ts';
 
 /** Reads of a damaged block before it is believed. */
 const MOST_READS = 5;
 /** Wrong checksums of a fork for which the block that they would fit is looked for: each search takes a moment. */
 const MOST_SEARCHES = 64;
-/** Pages by which the kind of a fork's pages is told. */
-const KIND_PAGES = 16;
 /** Byte of pd_special. */
 const SPECIAL_BYTE = 16;
 const HEAP_TUPLE_BYTES = 24;
 const INDEX_TUPLE_BYTES = 8;
-/** In place of a page's map bits: there is no map. */
-const NO_MAP = 0xff;
 
 /** What the pages of one fork are checked against. */
 export interface ForkPremises {
@@ -89,13 +89,54 @@ export class PageChecks {
 
   /** Checks the blocks of a segment. What cannot be read is a finding a block. */
   *checkSegment(segment: Segment, summary: FileSummary): Steps<void> {
-    const run = RUN_BYTES >>> this.options.geometry.shift;
+    const { fork } = this.premises;
     const where = { file: summary.file, fork: summary.fork, segment: summary.segment };
     const report = new PageReport(where, this.options.geometry.mask, this.sink);
-    for (let done = 0; done < segment.blocks; done += run) {
-      const count = Math.min(run, segment.blocks - done);
-      if (!this.checkRun(segment, done, count, summary, report)) return;
-      yield { phase: `checking ${summary.file}`, done: done + count, total: segment.blocks, unit: 'blocks' };
+    const proofs = fork === ForkNumber.main ? this.options.threads?.ofSegment(segment.path, segment.blocks) : undefined;
+    if (proofs !== undefined && (this.kind ?? proofs.kind) === proofs.kind) {
+      this.kind = proofs.kind;
+      yield* this.checkUnits(segment, proofs, summary, report);
+    } else yield* this.checkRuns(segment, 0, segment.blocks, summary, report);
+  }
+
+  /** Checks the blocks from `first` to before `end`, run after run; false when the file ends before. */
+  private *checkRuns(
+    segment: Segment,
+    first: number,
+    end: number,
+    summary: FileSummary,
+    report: PageReport,
+  ): Steps<boolean> {
+    const run = RUN_BYTES >>> this.options.geometry.shift;
+    for (let done = first; done < end; done += run) {
+      const count = Math.min(run, end - done);
+      if (!this.checkRun(segment, done, count, summary, report)) return false;
+      yield progressOf(segment, done + count, summary);
+    }
+    return true;
+  }
+
+  /** Checks what was not proven of a segment, unit after unit. */
+  private *checkUnits(segment: Segment, proofs: SegmentProofs, summary: FileSummary, report: PageReport): Steps<void> {
+    for (let first = 0; first < segment.blocks; first += proofs.unitBlocks) {
+      const end = Math.min(first + proofs.unitBlocks, segment.blocks);
+      while (!proofs.isReady(first)) yield progressOf(segment, first, summary);
+      const proof = proofs.proof(first);
+      if (proof === undefined) {
+        if (!(yield* this.checkRuns(segment, first, end, summary, report))) return;
+        continue;
+      }
+      this.countClean(proof, summary);
+      for (let block = first; block < end && proof.clean < end - first; ) {
+        if (proofs.isProven(block)) block++;
+        else {
+          let behind = block + 1;
+          while (behind < end && !proofs.isProven(behind)) behind++;
+          if (!(yield* this.checkRuns(segment, block, behind, summary, report))) return;
+          block = behind;
+        }
+      }
+      yield progressOf(segment, end, summary);
     }
   }
 
@@ -120,7 +161,7 @@ export class PageChecks {
       report.page('error', 'page.unreadable', `the page cannot be read: ${error.message}`);
       return true;
     }
-    this.kind ??= this.kindOfPages(read);
+    this.kind ??= kindOfPages(this.premises.prover.memory, read, this.options.geometry);
     const { prover } = this.premises;
     const clean = this.proveRun(segment.firstBlock + first, read, summary);
     if (clean < read) {
@@ -143,32 +184,27 @@ export class PageChecks {
     if (map === undefined || kind === 'btree') prover.mapBits.fill(NO_MAP, 0, count);
     else for (let i = 0; i < count; i++) prover.mapBits[i] = map.bits(block + i);
     const clean = prover.prove(block, count);
-    if (clean === 0) return 0;
+    if (clean > 0) {
+      const { linePointers, tuples, setMapBits } = prover;
+      this.countClean({ clean, linePointers, tuples, mapBits: setMapBits }, summary);
+    }
+    return clean;
+  }
+
+  private countClean({ clean, linePointers, tuples, mapBits }: Proof, summary: FileSummary): void {
     summary.pages += clean;
     if (this.options.checksums) summary.checksums += clean;
-    summary.linePointers += prover.linePointers;
-    summary.tuples += prover.tuples;
-    if (this.options.descriptor !== undefined) summary.decodedTuples += prover.tuples;
-    summary.mapBits += prover.setMapBits;
-    if (summary.kind === 'empty') summary.kind = kind;
-    return clean;
+    summary.linePointers += linePointers;
+    summary.tuples += tuples;
+    if (this.options.descriptor !== undefined) summary.decodedTuples += tuples;
+    summary.mapBits += mapBits;
+    if (summary.kind === 'empty' && clean > 0 && this.kind !== undefined) summary.kind = this.kind;
   }
 
   private premisesOfProver(kind: ProvenKind): ProverPremises {
     const { geometry, checksums, descriptor, utf8 = false, xids, endOfWal } = this.options;
     const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
     return { geometry, kind, checksums, columns, xids, endOfWal };
-  }
-
-  /** What most of the first pages are, damaged and new ones left out. */
-  private kindOfPages(count: number): PageKind | undefined {
-    const { geometry } = this.options;
-    const votes = new Map<PageKind, number>();
-    for (let i = 0; i < Math.min(count, KIND_PAGES); i++) {
-      const kind = pageKind(this.premises.prover.memory, i << geometry.shift, geometry);
-      if (kind !== 'new' && kind !== 'damaged') votes.set(kind, (votes.get(kind) ?? 0) + 1);
-    }
-    return [...votes].sort(([, a], [, b]) => b - a)[0]?.[0];
   }
 
   private checkPage(segment: Segment, within: number, at: number, summary: FileSummary, report: PageReport): void {
@@ -316,6 +352,10 @@ export class PageChecks {
     }
     return true;
   }
+}
+
+function progressOf(segment: Segment, done: number, summary: FileSummary): Progress {
+  return { phase: `checking ${summary.file}`, done, total: segment.blocks, unit: 'blocks' };
 }
 
 function sameBytes(a: Uint8Array, at: number, b: Uint8Array): boolean {

@@ -7,6 +7,7 @@ import { BlockReader } from './block-reader.ts';
 import { MapReader } from './map-reader.ts';
 import { PageProver } from './page-prover.ts';
 import { type ForkPremises, PageChecks } from './pages.ts';
+import type { ProofThreads } from './proofs.ts';
 import { type FileSummary, newSummary } from './summary.ts';
 import type { ToastLookup } from './tuple-attributes.ts';
 import type { XidRange } from './xids.ts';
@@ -36,6 +37,8 @@ export interface RelationCheckOptions {
   readonly endOfWal?: { readonly high: number; readonly low: number };
   /** One for all relations of a directory; made anew by default. */
   readonly prover?: PageProver;
+  /** Threads that help, to which the relation was added with these same options. */
+  readonly threads?: ProofThreads;
 }
 
 /** The main fork comes first: its pages are what people ask about. */

@@ -18,8 +18,8 @@ export interface CheckPremises {
   /** undefined when what the control file says may have been overtaken. */
   readonly xids: XidRange | undefined;
   readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
-  /** By the path of a relation's main file below the directory, where the catalogs could be read. */
-  readonly tables: ReadonlyMap<string, CheckedTable>;
+  /** Reads the catalogs: by the path of a relation's main file below the directory, what they say of it. */
+  readTables(): ReadonlyMap<string, CheckedTable>;
   /** Name of the directory in a tablespace that belongs to this cluster. */
   readonly tablespaceDirectory: string | undefined;
   /** Closes the databases that are open for their TOAST tables. */
@@ -27,7 +27,7 @@ export interface CheckPremises {
 }
 
 /** What the catalogs say of one table. */
-interface CheckedTable {
+export interface CheckedTable {
   readonly descriptor: TupleDescriptor;
   readonly isUtf8: boolean;
   readonly xids: XidRange | undefined;
@@ -51,12 +51,6 @@ function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremi
   const isShutDown = control.state === 'shut down';
   // Until there are transactions, rows carry the id that the first of them will get.
   const xids = isShutDown ? { next: nextXid + 1, nextEpoch: nextXidEpoch, oldest: oldestXid } : undefined;
-  const tables = new Map<string, CheckedTable>();
-  orUnreadable(sink, () => {
-    using database = Database.open(directory, { readOnly: true, vfs });
-    for (const { name, path } of database.tables())
-      tables.set(path, { descriptor: database.table(name).descriptor, isUtf8: true, xids });
-  });
   return {
     kind: 'blockwright',
     geometry: BlockGeometry.of(control.blockSize),
@@ -64,10 +58,25 @@ function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremi
     checksums: control.dataChecksums,
     xids,
     endOfWal: isShutDown ? { high: checkpoint.recordHigh, low: checkpoint.recordLow } : undefined,
-    tables,
+    readTables: () => ourTables(vfs, directory, xids, sink),
     tablespaceDirectory: undefined,
     close: () => {},
   };
+}
+
+function ourTables(
+  vfs: Vfs,
+  directory: string,
+  xids: XidRange | undefined,
+  sink: FindingSink,
+): Map<string, CheckedTable> {
+  const tables = new Map<string, CheckedTable>();
+  orUnreadable(sink, () => {
+    using database = Database.open(directory, { readOnly: true, vfs });
+    for (const { name, path } of database.tables())
+      tables.set(path, { descriptor: database.table(name).descriptor, isUtf8: true, xids });
+  });
+  return tables;
 }
 
 function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremises {
@@ -85,7 +94,7 @@ function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): Check
     checksums: control.dataChecksumVersion !== 0,
     xids,
     endOfWal: isShutDown ? parseLsn(location) : undefined,
-    tables: isShutDown ? postgresTables(vfs, directory, xids, opened, sink) : new Map(),
+    readTables: () => (isShutDown ? postgresTables(vfs, directory, xids, opened, sink) : new Map()),
     tablespaceDirectory: `PG_${readPgVersion(vfs, directory)}_${control.catalogVersion}`,
     close: () => {
       for (const postgres of opened) postgres.close();

@@ -1,13 +1,20 @@
 // Checks whole data directories, ours and PostgreSQL's, and lone relation files: finds what there is to check, hands it
 // to the checker with what is known about it, and adds up what was verified.
 import { resolve } from 'node:path';
-import { checkRelation, type FileSummary, PageProver, type RelationCheckOptions } from '@blockwright/amcheck';
+import {
+  checkRelation,
+  type FileSummary,
+  PageProver,
+  type ProofThreads,
+  type RelationCheckOptions,
+} from '@blockwright/amcheck';
 import { checkOptions, type FindingSink, isStorageError, type Steps, StorageError } from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { parseRelationFileName } from '@blockwright/smgr';
 import { NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
 import { type CheckPremises, directoryPremises } from './check-premises.ts';
+import { planProofs, startThreads } from './check-threads.ts';
 import { detectPages } from './detect.ts';
 import { relationsBelow } from './relations-below.ts';
 
@@ -15,6 +22,11 @@ export interface CheckOptions {
   /** For relation files whose pages do not say it; elsewhere it must be the size that the control file says. */
   readonly blockSize?: BlockSize | `${number}kB` | (string & {}) | number;
   readonly vfs?: Vfs;
+  /**
+   * Threads that work at once, this one included; 1 by default. Others are only started for a directory with enough in
+   * it, on the machine's own files. What is found does not depend on it.
+   */
+  readonly jobs?: number;
 }
 
 /** What was verified below one path. */
@@ -30,19 +42,20 @@ export interface CheckReport {
   readonly warnings: number;
 }
 
-const KNOWN_OPTIONS = ['blockSize', 'vfs'];
+const KNOWN_OPTIONS = ['blockSize', 'vfs', 'jobs'];
 
 /**
  * Checks a data directory, or one relation with its forks and segments, named by any of its files. Findings go to
  * `sink` as they are made; a file that cannot be read is a finding, and the others are checked all the same. Not one
  * byte is written.
  * @throws StorageError 58P01 when there is nothing at `path`, 55000 when it is nothing that can be checked or its block
- *   size cannot be told or is not the one asked for, XX001 when the control file of a directory is damaged: without it
+ *   size cannot be told or is not the one asked for, RangeError for a number of jobs that is none, XX001 when the control file of a directory is damaged: without it
  *   the block size would be a guess.
  */
 export function* checkPath(path: string, sink: FindingSink, options: CheckOptions = {}): Steps<CheckReport> {
   checkOptions('checkPath', options, KNOWN_OPTIONS);
-  const vfs = options.vfs ?? new NodeVfs();
+  const { jobs = 1, vfs = new NodeVfs() } = options;
+  if (!Number.isSafeInteger(jobs) || jobs < 1) throw new RangeError(`jobs ${String(jobs)} is not a positive integer`);
   const stat = vfs.stat(path);
   if (stat === undefined) throw new StorageError('58P01', `"${path}" does not exist`);
   const full = resolve(path);
@@ -55,11 +68,17 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   const subject = stat.isDirectory ? directorySubject(vfs, full, counted) : fileSubject(vfs, full, options, counted);
   const { premises } = subject;
   const files: FileSummary[] = [];
+  const prover = new PageProver();
+  let threads: ProofThreads | undefined;
   try {
     refuseOtherSize(path, options, premises.geometry.size);
-    const prover = new PageProver();
-    for (const relation of subject.relations) files.push(...(yield* checkOne(vfs, subject, relation, prover, counted)));
+    threads = startThreads(vfs, subject, prover, jobs);
+    const tables = premises.readTables(); // while the threads start
+    const relations = subject.relations.map((relation) => relationOptions(vfs, subject, relation, tables, prover));
+    if (threads !== undefined) planProofs(threads, relations);
+    for (const relation of relations) files.push(...(yield* checkOne({ ...relation, threads }, counted)));
   } finally {
+    threads?.close();
     premises.close();
   }
   const { kind, geometry, checksums } = premises;
@@ -67,7 +86,7 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
 }
 
 /** What is to be checked. */
-interface Subject {
+export interface Subject {
   readonly premises: CheckPremises;
   /** Paths are shown below it. */
   readonly directory: string;
@@ -115,7 +134,7 @@ function fileSubject(vfs: Vfs, path: string, options: CheckOptions, sink: Findin
     checksums: detected.hasChecksums,
     xids: undefined,
     endOfWal: undefined,
-    tables: new Map(),
+    readTables: () => new Map(),
     tablespaceDirectory: undefined,
     close: () => {},
   };
@@ -151,17 +170,16 @@ export function pathBelow(directory: string, path: string): string {
   return path.slice(directory.length + 1).replaceAll('\\', '/');
 }
 
-function* checkOne(
+function relationOptions(
   vfs: Vfs,
-  subject: Subject,
+  { premises, directory }: Subject,
   relation: Subject['relations'][number],
+  tables: ReturnType<CheckPremises['readTables']>,
   prover: PageProver,
-  sink: FindingSink,
-): Steps<FileSummary[]> {
-  const { premises, directory } = subject;
+): RelationCheckOptions {
   const shown = (path: string): string => pathBelow(directory, path);
-  const table = premises.tables.get(shown(relation.path));
-  const options: RelationCheckOptions = {
+  const table = tables.get(shown(relation.path));
+  return {
     vfs,
     geometry: premises.geometry,
     path: relation.path,
@@ -176,12 +194,15 @@ function* checkOne(
     endOfWal: premises.endOfWal,
     prover,
   };
+}
+
+function* checkOne(options: RelationCheckOptions, sink: FindingSink): Steps<FileSummary[]> {
   try {
     return yield* checkRelation(options, sink);
   } catch (error) {
     if (!isStorageError(error)) throw error;
     const message = `it could not be checked: ${error.message}`;
-    sink({ code: 'file.unreadable', severity: 'error', message, file: shown(relation.path) });
+    sink({ code: 'file.unreadable', severity: 'error', message, file: options.shown?.(options.path) });
     return [];
   }
 }

@@ -1,17 +1,21 @@
 // `blockwright check`: verifies data directories and relation files, and reports what it finds.
 
+import { availableParallelism } from 'node:os';
 import { type Finding, isStorageError } from '@blockwright/base';
 import type { CheckReport } from '@blockwright/engine';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failures.ts';
 import { addExamples, blockSizeValue, checkPath, DATA_VARIABLE, dataOption, jsonOption } from '../options.ts';
 import { findingLine, printReport } from '../output/check-text.ts';
 import { ExitStatus, tellError } from '../output/errors.ts';
 
+const MOST_JOBS = 1024;
+
 interface Options {
   readonly directory?: string;
   readonly blockSize?: ReturnType<typeof blockSizeValue>;
+  readonly jobs: number;
   readonly json?: boolean;
 }
 
@@ -31,6 +35,11 @@ export function checkCommand(context: Context): Command {
     .addOption(
       new Option('--block-size <size>', 'of a relation file, where nothing else tells').argParser(blockSizeValue),
     )
+    .addOption(
+      new Option('-j, --jobs <number>', 'threads that work at once on a large directory')
+        .argParser(jobsValue)
+        .default(availableParallelism(), 'as many as the machine runs at once'),
+    )
     .addOption(jsonOption())
     .action((paths: string[], options: Options) => check(context, paths, options));
   return addExamples(command, [
@@ -38,6 +47,14 @@ export function checkCommand(context: Context): Command {
     ['blockwright check base/16384/16509', "one relation file with its maps, PostgreSQL's or ours"],
     ['blockwright check /srv/pg/* --json', 'several, as one JSON object'],
   ]);
+}
+
+function jobsValue(text: string): number {
+  const jobs = Number(text);
+  if (!/^\d+$/.test(text) || jobs < 1 || jobs > MOST_JOBS) {
+    throw new InvalidArgumentError(`It is a number from 1 to ${MOST_JOBS}.`);
+  }
+  return jobs;
 }
 
 /** Every path is checked, whatever was found on the ones before: the worst finding decides the exit status. */
@@ -72,7 +89,10 @@ async function checkOne(context: Context, path: string, options: Options): Promi
         context.out.line(findingLine(finding, context.colors));
         context.out.send();
       };
-      return context.drive(engine.checkPath(path, sink, { blockSize: options.blockSize }), onProgress);
+      return context.drive(
+        engine.checkPath(path, sink, { blockSize: options.blockSize, jobs: options.jobs }),
+        onProgress,
+      );
     });
     if (options.json !== true) {
       printReport(context, report, findings);
