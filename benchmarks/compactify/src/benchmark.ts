@@ -96,5 +96,10 @@ function scanMegabytes({ lastLevelCacheBytes }: MachineDescription): number {
 
 function cacheNote(pages: number, scanBytes: number, { lastLevelCacheBytes }: MachineDescription): string {
   const cache = lastLevelCacheBytes === null ? 'not known' : `${Math.round(lastLevelCacheBytes / 2 ** 20)} MB`;
-  return `A sample compacts ${bytesOf(pages) / 1024} kB of pages that were put back just before, so they are in a cache, as a page is that an update or recovery has just touched; --pages makes it more. The last-level cache, as the system tells it: ${cache}; the scan from memory reads ${Math.round(scanBytes / 2 ** 20)} MB.`;
+  const bytes = bytesOf(pages);
+  const where =
+    bytes <= (lastLevelCacheBytes ?? UNKNOWN_CACHE_BYTES)
+      ? 'so they are in a cache, as a page is that an update or recovery has just touched; --pages makes it more'
+      : 'more than the last-level cache holds';
+  return `A sample compacts ${Math.round(bytes / 1024)} kB of pages that were put back just before, ${where}. The last-level cache, as the system tells it: ${cache}; the scan from memory reads ${Math.round(scanBytes / 2 ** 20)} MB.`;
 }

@@ -11,6 +11,8 @@ const SECOND_LOOK = 4;
 /** Rounds of a scan from memory with the pages in either place: each takes long. */
 const MEMORY_ROUNDS = 9;
 const WARM_UP_MS = 30;
+/** Bytes of pages that are all different; a larger sample has each of them several times. */
+const DISTINCT_BYTES = 2 ** 18;
 
 export interface MeasurementOptions {
   readonly sizes: readonly BlockSize[];
@@ -47,7 +49,9 @@ export class Measurements {
   }
 
   private async compaction(size: BlockSize, width: Width, order: Order): Promise<CompactionCell> {
-    const variants = compactionVariants(this.pageSet(size, width, order));
+    const set = this.pageSet(size, width, order);
+    const repeats = Math.max(1, Math.floor(this.options.sampleBytes / set.pristine.u8.length));
+    const variants = compactionVariants(set, repeats);
     const phase = `${formatBlockSize(size)}, ${width} bytes, ${order}`;
     const measure = async (times: number): Promise<CompactionCell> => {
       const measured = await this.measure(variants, this.options.rounds * times, WARM_UP_MS, phase);
@@ -61,7 +65,7 @@ export class Measurements {
   async scans(memoryBytes: number): Promise<ScanCell[]> {
     const { sizes, sampleBytes } = this.options;
     const cells: ScanCell[] = [];
-    const hot = makeArena(sampleBytes);
+    const hot = makeArena(Math.min(sampleBytes, DISTINCT_BYTES));
     for (const size of sizes) cells.push(...(await this.scansOf(size, 'scan in cache', hot)));
     const size = sizes.includes(8192) ? 8192 : (sizes[0] as BlockSize);
     if (memoryBytes >= size) cells.push(...(await this.scansOf(size, 'scan from memory', makeArena(memoryBytes))));
@@ -109,11 +113,11 @@ export class Measurements {
     return measureRounds(variants, { rounds, seed: this.options.seed, warmUpMs, signal, progress, phase });
   }
 
-  /** Pages are made once: to age them takes longer than to measure them. */
+  /** Pages are made once, and few: to age them takes longer than to measure them. */
   private pageSet(size: BlockSize, width: Width, order: Order): PageSet {
     const key = `${size} ${width} ${order}`;
     const { sampleBytes, seed } = this.options;
-    const pages = Math.max(1, Math.floor(sampleBytes / size));
+    const pages = Math.max(1, Math.floor(Math.min(sampleBytes, DISTINCT_BYTES) / size));
     const set = this.sets.get(key) ?? makePageSet(BlockGeometry.of(size), width, order, pages, seed);
     this.sets.set(key, set);
     return set;

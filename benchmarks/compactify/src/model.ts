@@ -56,16 +56,24 @@ export function compactPlainly(
 }
 
 /** Where line pointers or items of two pages differ, in words; undefined when nowhere. Free space may differ. */
-export function difference(got: PageMemory, wanted: PageMemory, base: number, size: number): string | undefined {
-  const bounds = (m: PageMemory): string => `pd_lower ${pageLower(m, base)}, pd_upper ${pageUpper(m, base)}`;
-  if (bounds(got) !== bounds(wanted)) return `${bounds(got)} instead of ${bounds(wanted)}`;
+export function difference(
+  got: PageMemory,
+  gotBase: number,
+  wanted: PageMemory,
+  base: number,
+  size: number,
+): string | undefined {
+  const [lower, upper] = [pageLower(wanted, base), pageUpper(wanted, base)];
+  if (pageLower(got, gotBase) !== lower || pageUpper(got, gotBase) !== upper) {
+    return `pd_lower ${pageLower(got, gotBase)}, pd_upper ${pageUpper(got, gotBase)} instead of ${lower}, ${upper}`;
+  }
   const count = pageMaxOffset(wanted, base);
   for (let o = 1; o <= count; o++) {
-    const [lp, right] = [linePointer(got, base, o), linePointer(wanted, base, o)];
+    const [lp, right] = [linePointer(got, gotBase, o), linePointer(wanted, base, o)];
     if (lp !== right) return `line pointer ${o} is ${lp.toString(16)} instead of ${right.toString(16)}`;
   }
-  for (let at = base + pageUpper(wanted, base); at < base + size; at += 4) {
-    if (got.u32[at >>> 2] !== wanted.u32[at >>> 2]) return `other bytes at byte ${at - base}`;
+  for (let at = upper; at < size; at += 4) {
+    if (got.u32[(gotBase + at) >>> 2] !== wanted.u32[(base + at) >>> 2]) return `other bytes at byte ${at}`;
   }
   return undefined;
 }
