@@ -7,12 +7,13 @@
 import { type BlockNumber, INVALID_BLOCK_NUMBER } from '@blockwright/base';
 import { BLOCK_SIZES, type BlockGeometry } from '@blockwright/geometry';
 import { pageIsNew, pageStoreChecksum, pageStoredChecksum } from './header.ts';
-import { KERNELS, MOST_HASHES } from './kernel.ts';
+import { KERNELS } from './kernel.ts';
 import { kernelMemory, type PageMemory } from './memory.ts';
 
 const PRIME = 16777619;
 const LANES = 32;
-const LARGEST_PAGE = BLOCK_SIZES[BLOCK_SIZES.length - 1] as number;
+/** One page of the largest size, or several smaller ones: less than a first-level cache has. */
+const SCRATCH_BYTES = BLOCK_SIZES[BLOCK_SIZES.length - 1] as number;
 /** All but pd_checksum of the 32-bit word that holds it and pd_flags. */
 const BESIDE_CHECKSUM = 0xffff_0000;
 
@@ -40,22 +41,27 @@ export function pageHash(m: PageMemory, base: number, g: BlockGeometry): number 
 }
 
 /**
- * The {@link pageHash} of `count` pages that follow each other from `base` on, into the first elements of `out`: faster
- * than one by one where pages are small.
+ * The {@link pageHash} of `count` pages that follow each other from `base` on, into the first elements of `out`: where
+ * the memory has no kernel, more of them are copied at a time.
  * @throws RangeError when `out` has no room for them.
  */
 export function pageHashes(m: PageMemory, base: number, g: BlockGeometry, count: number, out: Uint32Array): void {
   if (count > out.length) throw new RangeError(`${count} hashes do not fit into ${out.length} elements`);
-  const { kernel } = m;
+  const { size, shift } = g;
+  const copy = m.kernel === null ? scratchMemory() : m;
+  const { kernel } = copy;
   if (kernel === null) {
-    for (let i = 0; i < count; i++) out[i] = hashOf(m, base + (i << g.shift), g);
-    return;
-  }
-  const { results } = kernel;
-  for (let done = 0; done < count; done += MOST_HASHES) {
-    const some = count - done < MOST_HASHES ? count - done : MOST_HASHES;
-    kernel.hashes(base + (done << g.shift), g.size, some, results.byteOffset);
-    for (let i = 0; i < some; i++) out[done + i] = results[i] as number;
+    for (let i = 0; i < count; i++) out[i] = pageHashPortable(m, base + (i << shift), g);
+  } else if (copy === m) {
+    for (let i = 0; i < count; i++) out[i] = kernel.hash(base + (i << shift), size);
+  } else {
+    const room = SCRATCH_BYTES >>> shift;
+    for (let first = 0; first < count; first += room) {
+      const some = count - first < room ? count - first : room;
+      const from = base + (first << shift);
+      copy.u8.set(m.u8.subarray(from, from + (some << shift)));
+      for (let i = 0; i < some; i++) out[first + i] = kernel.hash(i << shift, size);
+    }
   }
 }
 
@@ -65,16 +71,21 @@ function hashOf(m: PageMemory, base: number, g: BlockGeometry): number {
   return kernel === null ? hashOfCopy(m, base, g) : kernel.hash(base, g.size);
 }
 
-/** Memory for a copy of one page, when the platform has a kernel for it. */
+/** To copy a page and hash the copy, which is in the first-level cache then, is still faster than TypeScript. */
+function hashOfCopy(m: PageMemory, base: number, g: BlockGeometry): number {
+  const copy = scratchMemory();
+  const { kernel } = copy;
+  if (kernel === null) return pageHashPortable(m, base, g) | 0;
+  copy.u8.set(m.u8.subarray(base, base + g.size));
+  return kernel.hash(0, g.size);
+}
+
 let scratch: PageMemory | undefined;
 
-/** Copying a page, which takes the first-level cache little, and hashing the copy is still faster than TypeScript. */
-function hashOfCopy(m: PageMemory, base: number, g: BlockGeometry): number {
-  scratch ??= kernelMemory(LARGEST_PAGE);
-  const { kernel } = scratch;
-  if (kernel === null) return pageHashPortable(m, base, g) | 0;
-  scratch.u8.set(m.u8.subarray(base, base + g.size));
-  return kernel.hash(0, g.size);
+/** Memory for copies, with a kernel if the platform has one. */
+function scratchMemory(): PageMemory {
+  scratch ??= kernelMemory(SCRATCH_BYTES);
+  return scratch;
 }
 
 /**

@@ -10,45 +10,24 @@ export interface WebAssemblyHost {
   readonly Memory: new (limits: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 }
 
-interface KernelExports {
-  hash(at: number, size: number): number;
-  hashes(at: number, size: number, count: number, to: number): void;
-}
-
-/** A WebAssembly memory has whole pages of 64 kB, and never grows here: that would take the views away. */
-const WASM_PAGE_SHIFT = 16;
-/** So many hashes can be asked for in one call; they have room behind the memory's bytes. */
-export const MOST_HASHES = 1024;
-/** After the platform refused a memory, which costs it several garbage collections, so many requests are not tried. */
-const REQUESTS_AFTER_REFUSAL = 63;
-
 /** The kernel over one memory. */
-export class ChecksumKernel {
-  readonly buffer: ArrayBuffer;
-  /** The WebAssembly.Memory of {@link buffer}, for other kernels over the same bytes. */
-  readonly memory: object;
+export interface ChecksumKernel {
+  /** The WebAssembly.Memory, for other kernels over the same bytes. It never grows: that would take the views away. */
+  readonly memory: { readonly buffer: ArrayBuffer };
   /** The hash, int32, of the `size` bytes at `at`. */
   readonly hash: (at: number, size: number) => number;
-  /** Puts the hashes of `count` pages, up to {@link MOST_HASHES}, at the start of {@link results}. */
-  readonly hashes: (at: number, size: number, count: number, to: number) => void;
-  readonly results: Uint32Array;
-
-  /** @internal Bytes of the memory below `resultsAt` are for pages. */
-  constructor(memory: { readonly buffer: ArrayBuffer }, exports: KernelExports, resultsAt: number) {
-    const { buffer } = memory;
-    this.buffer = buffer;
-    this.memory = memory;
-    this.hash = exports.hash;
-    this.hashes = exports.hashes;
-    this.results = new Uint32Array(buffer, resultsAt, MOST_HASHES);
-  }
 }
+
+/** A WebAssembly memory has whole pages of 64 kB. */
+const WASM_PAGE_SHIFT = 16;
+/** After the platform refused a memory, which costs it several garbage collections, so many requests are not tried. */
+export const REQUESTS_AFTER_REFUSAL = 63;
 
 /** Makes memories with kernels, as far as the host can. */
 export class ChecksumKernels {
   private readonly host: WebAssemblyHost | undefined;
   private module: object | null | undefined;
-  private refusals = 0;
+  private untried = 0;
 
   constructor(host: WebAssemblyHost | undefined) {
     this.host = host;
@@ -63,23 +42,22 @@ export class ChecksumKernels {
   over(bytes: number): ChecksumKernel | null {
     const module = this.compiled();
     if (module === null || this.host === undefined) return null;
-    if (this.refusals > 0) {
-      this.refusals--;
+    if (this.untried > 0) {
+      this.untried--;
       return null;
     }
-    const resultsAt = (bytes + 7) & ~7;
-    const pages = ((resultsAt + (MOST_HASHES << 2) - 1) >>> WASM_PAGE_SHIFT) + 1;
+    const pages = (bytes + (1 << WASM_PAGE_SHIFT) - 1) >>> WASM_PAGE_SHIFT;
     try {
       const memory = new this.host.Memory({ initial: pages, maximum: pages });
       const { exports } = new this.host.Instance(module, { env: { memory } });
-      return new ChecksumKernel(memory, exports as KernelExports, resultsAt);
+      return { memory, hash: (exports as Pick<ChecksumKernel, 'hash'>).hash };
     } catch {
-      this.refusals = REQUESTS_AFTER_REFUSAL;
+      this.untried = REQUESTS_AFTER_REFUSAL;
       return null;
     }
   }
 
-  /** Validates the module too: without SIMD it is no valid one. */
+  /** To compile is to validate: without SIMD it is no valid module. */
   private compiled(): object | null {
     if (this.module === undefined) {
       try {

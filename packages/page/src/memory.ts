@@ -66,5 +66,5 @@ export function kernelMemory(bytes: number): PageMemory {
   const kernel = KERNELS.over(bytes);
   return kernel === null
     ? new PageMemoryViews(new ArrayBuffer(bytes))
-    : new PageMemoryViews(kernel.buffer, 0, bytes, kernel);
+    : new PageMemoryViews(kernel.memory.buffer, 0, bytes, kernel);
 }

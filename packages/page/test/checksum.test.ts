@@ -85,7 +85,7 @@ describe.each(BLOCK_SIZES)('the checksum of a page of %i bytes', (size) => {
           expect(page.checksum(block)).toBe(secondOpinion(page.bytes, block));
         },
       ),
-      { numRuns: 12 },
+      { numRuns: 12, endOnFailure: true }, // to shrink 32 kB takes for ever
     );
   });
 
