@@ -18,7 +18,6 @@ const FONT = 'system-ui, sans-serif';
  *   series      { name, values, low?, high? }: null where nothing was measured; low and high are quartiles
  *   reference   { value, name }: a line across
  *   lying       whether the bars lie, for names that are long
- *   logarithmic
  */
 export function chart(spec, isNarrow = false) {
   const key = JSON.stringify([spec, isNarrow]);
@@ -46,29 +45,29 @@ function heightOf({ categories, series, lying }, isNarrow) {
 }
 
 function optionsOf(spec, isNarrow) {
-  const { categories, series, lying = false, logarithmic = false, unit } = spec;
+  const { categories, series, lying = false, unit } = spec;
   const text = { color: 'var(--soft)', fontFamily: FONT, fontSize: isNarrow ? 11 : 12 };
   const names = {
     type: 'category',
-    data: categories,
+    data: lying ? categories.map((name) => broken(name, isNarrow)) : categories,
     inverse: lying,
     axisLabel: {
       ...text,
       color: 'var(--ink)',
       interval: 0,
-      ...(lying ? { width: labelRoom(categories, isNarrow), overflow: 'break', lineHeight: 13 } : {}),
+      lineHeight: 13,
     },
     axisLine: { lineStyle: { color: 'var(--soft)' } },
     axisTick: { show: false },
   };
   const values = {
-    type: logarithmic ? 'log' : 'value',
-    ...(logarithmic ? {} : { min: 0 }),
+    type: 'value',
+    min: 0,
     name: unit,
     nameLocation: lying ? 'middle' : 'end',
     nameGap: lying ? 28 : 12,
     nameTextStyle: { ...text, align: lying ? 'center' : 'left' },
-    axisLabel: { ...text, hideOverlap: true },
+    axisLabel: { ...text, hideOverlap: true, formatter: thousands },
     splitNumber: isNarrow ? 4 : 5,
     splitLine: { lineStyle: { color: 'var(--line)' } },
   };
@@ -86,7 +85,6 @@ function optionsOf(spec, isNarrow) {
       itemGap: 26,
       textStyle: { ...text, color: 'var(--ink)' },
     },
-    // ECharts guesses the width of text where there is no browser, and guesses low: room for labels is reckoned here.
     grid: {
       left: lying ? labelRoom(categories, isNarrow) + 10 : 46,
       right: isNarrow ? 14 : 24,
@@ -99,10 +97,28 @@ function optionsOf(spec, isNarrow) {
   };
 }
 
-/** Columns for the names along a lying chart's axis; longer ones break into lines. */
+/** Letters in a line of a name along a lying chart's axis. */
+const LETTERS = { wide: 30, narrow: 17 };
+
+/** The name in lines that have room. ECharts would break it, but guesses the width of text where there is no browser. */
+function broken(name, isNarrow) {
+  const lines = [];
+  for (const word of name.split(' ')) {
+    const line = `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && line.length <= (isNarrow ? LETTERS.narrow : LETTERS.wide)) lines[lines.length - 1] = line;
+    else lines.push(word);
+  }
+  return lines.join('\n');
+}
+
+/** Columns for those names. */
 function labelRoom(categories, isNarrow) {
-  const longest = Math.max(...categories.map((name) => name.length));
-  return Math.min(isNarrow ? 112 : 210, Math.ceil(longest * (isNarrow ? 6.3 : 7)));
+  const lines = categories.flatMap((name) => broken(name, isNarrow).split('\n'));
+  return Math.ceil(Math.max(...lines.map((line) => line.length)) * (isNarrow ? 6.4 : 7));
+}
+
+function thousands(value) {
+  return value >= 1000 ? `${value / 1000}k` : String(value);
 }
 
 /** The legend breaks into lines where the chart is narrow. */
