@@ -4,6 +4,7 @@ import { type OffsetNumber, StorageError } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { checkSource, copyBytes } from './add.ts';
 import type { CompactionScratch } from './compaction/scratch.ts';
+import { closeLinePointers, listKeptItems } from './compaction/survey.ts';
 import { type Compaction, checkCompaction, checkItems, moveItems } from './compaction.ts';
 import {
   checkPageBounds,
@@ -95,50 +96,18 @@ export function pageIndexMultiDelete(
     for (let i = count - 1; i >= 0; i--) pageIndexTupleDelete(m, base, g, offsets[i] as number);
     return;
   }
-  const before = pageMaxOffset(m, base);
-  const kept = before - count;
-  const items = listKept(m, base, offsets, count, scratch);
-  if (items < 0 || !checkItems(m, base, scratch, items, how)) throw corruptItems(m, base, g, offsets, count);
-  for (let i = 0; i < kept; i++) setLinePointer(m, base, i + 1, scratch.kept[i] as number);
-  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
-  moveItems(m, base, scratch, items, how);
-}
-
-/**
- * Lists the line pointers that stay, and of these, the items.
- * @returns how many items; -1 when one to delete has none within the item area.
- */
-function listKept(
-  m: PageMemory,
-  base: number,
-  offsets: Uint16Array,
-  count: number,
-  scratch: CompactionScratch,
-): number {
   const { u32 } = m;
-  const { linePointers, numbers, kept } = scratch;
-  const upper = pageUpper(m, base);
-  const special = pageSpecial(m, base);
   const start = (base + SIZE_OF_PAGE_HEADER) >>> 2;
   const end = start + pageMaxOffset(m, base);
-  let next = 0;
-  let target = (offsets[0] as number) - 1 + start;
-  let items = 0;
-  let at = 0;
-  for (let i = start; i < end; i++) {
-    const lp = u32[i] as number;
-    if (i === target) {
-      if (lp >>> 17 === 0 || !itemIsInBounds(lp, upper, special)) return -1;
-      next++;
-      target = next < count ? (offsets[next] as number) - 1 + start : end;
-      continue;
-    }
-    kept[at] = lp;
-    linePointers[items] = lp;
-    numbers[items] = at++;
-    items += ((lp >>> 17) + 0x7fff) >>> 15; // by 1 where lp_len is not 0
-  }
-  return items;
+  const items = listKeptItems(u32, start, end, offsets, count, pageUpper(m, base), pageSpecial(m, base), scratch);
+  if (items < 0 || !checkItems(m, base, scratch, items, how)) throw corruptItems(m, base, g, offsets, count);
+
+  // From here on the page changes. Line pointers of items that move are written with them.
+  const kept = end - start - count;
+  if (items < kept) closeLinePointers(u32, start, end, offsets, count);
+  else for (let i = 0; i < scratch.inPlace; i++) u32[start + i] = scratch.linePointers[i] as number;
+  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
+  moveItems(m, base, scratch, items, how);
 }
 
 /** Which line pointer is corrupted, or else that the items that stay have no room; one of the two is the case. */

@@ -15,8 +15,11 @@ const HEADER_32 = SIZE_OF_PAGE_HEADER >>> 2;
 const LONG_32 = 18;
 /** The same in bytes, of an item with its padding. */
 const LONG_BYTES = LONG_32 << 2;
+/** The same where fewer than FEW_ITEMS move: to set the item area aside costs as much as to copy three of them. */
+const FEW_LONG_BYTES = 200;
+const FEW_ITEMS = 8;
 /** Below this a loop is faster than the view that `set` needs, in 32-bit words. */
-const SHORT_SET_32 = 64;
+const SHORT_SET_32 = 112;
 
 /** Moves words [start, end) up by `by` words, which may be fewer than there are. */
 export function moveUp(u32: Uint32Array, start: number, end: number, by: number): void {
@@ -24,11 +27,23 @@ export function moveUp(u32: Uint32Array, start: number, end: number, by: number)
     u32.copyWithin(start + by, start, end);
     return;
   }
-  for (let i = end - 2; i >= start; i -= 2) {
-    const low = u32[i] as number;
-    const high = u32[i + 1] as number;
-    u32[i + by] = low;
-    u32[i + by + 1] = high;
+  let i = end;
+  for (; i - start >= 4; i -= 4) {
+    const a = u32[i - 4] as number;
+    const b = u32[i - 3] as number;
+    const c = u32[i - 2] as number;
+    const d = u32[i - 1] as number;
+    // None of these is read again: what they overwrite lies higher, or was read just now.
+    u32[i + by - 4] = a;
+    u32[i + by - 3] = b;
+    u32[i + by - 2] = c;
+    u32[i + by - 1] = d;
+  }
+  if (i > start) {
+    const low = u32[start] as number;
+    const high = u32[start + 1] as number;
+    u32[start + by] = low;
+    u32[start + by + 1] = high;
   }
 }
 
@@ -77,6 +92,7 @@ export function moveThroughScratch(
   const { linePointers, numbers, words, aside } = scratch;
   const page = base >>> 2;
   const array = page + HEADER_32;
+  const least = count - first < FEW_ITEMS ? FEW_LONG_BYTES : LONG_BYTES;
   let upper = top;
   // The run of long items that waits to be copied: in bytes of the page, before and after.
   let head = -1;
@@ -88,7 +104,7 @@ export function moveThroughScratch(
     const position = lp & 0x7fff;
     upper -= length;
     u32[array + (numbers[i] as number)] = lp + (upper - position);
-    if (length < LONG_BYTES) {
+    if (length < least) {
       copyShort(u32, page + (position >>> 2), words, upper >>> 2, length >>> 2);
     } else if (position + length === head && upper - position === by) {
       head = position;
@@ -110,7 +126,6 @@ function setAside(u32: Uint32Array, page: number, scratch: CompactionScratch, sp
   copyBlock(u32, page + upper, scratch.words, scratch.aside + upper, (special >>> 2) - upper);
 }
 
-/** Copies an even number of words from one buffer to another. */
 function copyShort(from: Uint32Array, start: number, to: Uint32Array, at: number, count: number): void {
   let source = start;
   let target = at;
@@ -120,7 +135,7 @@ function copyShort(from: Uint32Array, start: number, to: Uint32Array, at: number
     source += 2;
     target += 2;
   }
-  for (let n = count >>> 2; n > 0; n--) {
+  if ((count & 4) !== 0) {
     to[target] = from[source] as number;
     to[target + 1] = from[source + 1] as number;
     to[target + 2] = from[source + 2] as number;
@@ -128,8 +143,21 @@ function copyShort(from: Uint32Array, start: number, to: Uint32Array, at: number
     source += 4;
     target += 4;
   }
+  for (let n = count >>> 3; n > 0; n--) {
+    to[target] = from[source] as number;
+    to[target + 1] = from[source + 1] as number;
+    to[target + 2] = from[source + 2] as number;
+    to[target + 3] = from[source + 3] as number;
+    to[target + 4] = from[source + 4] as number;
+    to[target + 5] = from[source + 5] as number;
+    to[target + 6] = from[source + 6] as number;
+    to[target + 7] = from[source + 7] as number;
+    source += 8;
+    target += 8;
+  }
 }
 
+/** The same, of any number. */
 function copyBlock(from: Uint32Array, start: number, to: Uint32Array, at: number, count: number): void {
   if (count < SHORT_SET_32) copyShort(from, start, to, at, count);
   else to.set(from.subarray(start, start + count), at);

@@ -15,8 +15,8 @@ export class CompactionScratch {
   readonly linePointers: Uint32Array;
   /** Where on the page that line pointer is to stand: its offset number less 1. */
   readonly numbers: Uint16Array;
-  /** Line pointers that replace the old ones, where their numbers change. */
-  readonly kept: Uint32Array;
+  /** 1 for each line pointer that goes, while they are listed; else 0. */
+  readonly marks: Uint8Array;
   /** Keys to sort, and room to sort them. */
   readonly keys: Uint32Array;
   readonly otherKeys: Uint32Array;
@@ -45,7 +45,7 @@ export class CompactionScratch {
     this.size = g.size;
     this.linePointers = new Uint32Array(most);
     this.numbers = new Uint16Array(most);
-    this.kept = new Uint32Array(most);
+    this.marks = new Uint8Array(most);
     this.keys = new Uint32Array(most);
     this.otherKeys = new Uint32Array(most);
     this.counts = new Uint32Array(2 * DIGITS);

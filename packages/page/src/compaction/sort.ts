@@ -26,12 +26,11 @@ const SHORT_LIST = 40;
  * whether items can be moved in this order: not if some overlap.
  */
 export function sortItems(scratch: CompactionScratch, count: number, upper: number, special: number): number {
-  const { linePointers, keys, counts } = scratch;
+  const { linePointers, keys } = scratch;
   let fault = 0;
   let newUpper = special;
   let last = INDEX_MASK << LOW_DIGIT;
   let disorder = 0;
-  counts.fill(0);
   for (let i = 0; i < count; i++) {
     const lp = linePointers[i] as number;
     const length = ((lp >>> 17) + 7) & 0x1fff8;
@@ -44,6 +43,7 @@ export function sortItems(scratch: CompactionScratch, count: number, upper: numb
     last = key;
   }
   scratch.newUpper = newUpper;
+  scratch.inPlace = 0;
   if (fault < 0) return fault;
   if (disorder < 0) {
     if (count <= SHORT_LIST) sortByInsertion(keys, count);
@@ -67,6 +67,7 @@ function sortByInsertion(keys: Uint32Array, count: number): void {
 
 function sortByDigits(scratch: CompactionScratch, count: number): void {
   const { keys, otherKeys, counts } = scratch;
+  counts.fill(0);
   for (let i = 0; i < count; i++) {
     const key = keys[i] as number;
     const low = (key >>> LOW_DIGIT) & DIGIT_MASK;

@@ -43,6 +43,62 @@ export function listUsedItems(u32: Uint32Array, start: number, end: number, scra
 }
 
 /**
+ * Lists the line pointers with an item, but not those to delete, whose offset numbers are the first `count` of
+ * `offsets`, as they will be numbered when these are gone.
+ * @returns how many items stay; -1 when one to delete has no item between `upper` and `special`, aligned.
+ */
+export function listKeptItems(
+  u32: Uint32Array,
+  start: number,
+  end: number,
+  offsets: Uint16Array,
+  count: number,
+  upper: number,
+  special: number,
+  scratch: CompactionScratch,
+): number {
+  const { linePointers, numbers, marks } = scratch;
+  // Marks, and not the next offset number to come: each step would have to wait for what the one before found.
+  let fault = 0;
+  for (let k = 0; k < count; k++) {
+    const index = (offsets[k] as number) - 1;
+    const lp = u32[start + index] as number;
+    const length = lp >>> 17;
+    const position = lp & 0x7fff;
+    fault |= (position - upper) | (special - position - length) | -(position & 7) | (length - 1);
+    marks[index] = 1;
+  }
+  let at = 0;
+  let items = 0;
+  for (let i = start; i < end; i++) {
+    const lp = u32[i] as number;
+    linePointers[items] = lp;
+    numbers[items] = at;
+    const stays = 1 - (marks[i - start] as number);
+    at += stays;
+    items += (((lp >>> 17) + 0x7fff) >>> 15) & stays;
+  }
+  for (let k = 0; k < count; k++) marks[(offsets[k] as number) - 1] = 0;
+  return fault < 0 ? -1 : items;
+}
+
+/** Moves line pointers down over those to delete: `offsets` as for {@link listKeptItems}. */
+export function closeLinePointers(
+  u32: Uint32Array,
+  start: number,
+  end: number,
+  offsets: Uint16Array,
+  count: number,
+): void {
+  let next = 0;
+  let at = start;
+  for (let i = start; i < end; i++) {
+    if (next < count && start + (offsets[next] as number) - 1 === i) next++;
+    else u32[at++] = u32[i] as number;
+  }
+}
+
+/**
  * Checks the listed items, and finds out what the strategies go by. All items lie on multiples of 8 between `upper` and
  * `special` if, and only if, the result is not negative; what it leaves in the scratch is of no use otherwise.
  */
@@ -69,7 +125,7 @@ export function surveyItems(scratch: CompactionScratch, count: number, upper: nu
     const gap = last - position - length;
     fault |= (position - upper) | (special - position - length) | -(position & 7);
     disorder |= gap;
-    gaps += -gap >>> 31;
+    gaps += (gap | (0 - gap)) >>> 31; // by 1 where it is not 0
     newUpper -= length;
     last = position;
   }
