@@ -9,7 +9,7 @@
 import type { BlockNumber, BufferId } from '@blockwright/base';
 import { StorageError } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { type PageMemory, pageMemory } from '@blockwright/page';
+import { kernelMemory, type PageMemory, pageMemory } from '@blockwright/page';
 
 export const WORD_FORK = 0;
 export const WORD_BLOCK = 1;
@@ -26,6 +26,12 @@ export const NO_BUFFER: BufferId = -1;
 
 /** The most bytes of a chunk: every byte offset within one is below 2^30. */
 export const MAX_CHUNK_BYTES = 0x4000_0000;
+
+/**
+ * A chunk of so many bytes or more is memory in which checksums are computed in place. To make such memory takes as long
+ * as some thousand checksums of copied pages lose, and much address space: smaller chunks are ordinary memory.
+ */
+export const KERNEL_CHUNK_BYTES = 0x10_0000;
 
 /** Memory and descriptors. Who holds which page, and who may take a buffer, is decided by others. */
 export class BufferFrames {
@@ -121,7 +127,7 @@ export class BufferFrames {
     const bytes = buffers << this.blockShift;
     try {
       // Zeroed by the operating system page by page, so a chunk costs nothing until it is touched.
-      this.chunks.push(pageMemory(new ArrayBuffer(bytes)));
+      this.chunks.push(bytes < KERNEL_CHUNK_BYTES ? pageMemory(new ArrayBuffer(bytes)) : kernelMemory(bytes));
     } catch (cause) {
       throw new StorageError('53200', `no memory for another ${bytes} bytes of the buffer pool`, {
         detail: `The pool was given ${this.count} buffers of ${this.geometry.size} bytes; ${this.used} have been used so far.`,
