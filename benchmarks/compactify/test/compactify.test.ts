@@ -177,19 +177,20 @@ describe('scans', () => {
 });
 
 describe('bench compactify', () => {
-  const small = { blockSizes: ['1kB', '4kB'], rounds: 9, pages: 4, scanMegabytes: 1 };
+  const small = { blockSizes: ['1kB', '4kB'], widths: ['16', '40'], rounds: 9, pages: 4, scanMegabytes: 1 };
   it('reports every variant, its aims and what was seen', async () => {
     const lines: string[] = [];
     const report = await compactifyBenchmark.run(small, context({ log: (line) => lines.push(line) }));
     const compactions = report.results.filter(({ what }) => what === 'compaction');
-    expect(compactions.length).toBe(2 * CELLS.length * VARIANTS.length);
-    expect(report.results.length - compactions.length).toBe(3 * WIDTHS.length * SCAN_ORDERS.length * 2);
+    const cells = CELLS.filter(({ width }) => width <= 40).length;
+    expect(compactions.length).toBe(2 * cells * VARIANTS.length);
+    expect(report.results.length - compactions.length).toBe(3 * 2 * SCAN_ORDERS.length * 2);
     for (const cell of report.results) {
       expect(cell.nsPerUnit).toBeCloseTo(cell.medianNs / cell.units, 9);
       expect(cell['ratioLow']).toBeLessThanOrEqual(cell['ratio'] as number);
       if (cell.variant === 'sort') expect(cell['ratio']).toBe(1);
     }
-    expect(report.results.filter(({ isStrategy }) => isStrategy === false).length).toBe(2 * CELLS.length);
+    expect(report.results.filter(({ isStrategy }) => isStrategy === false).length).toBe(2 * cells);
     expect(report.aims.map(({ name, aim }) => `${name}: ${aim}`)).toEqual([
       ...['1kB', '4kB'].flatMap((size) => [
         `sort over adaptive, pages that updates make, ${size}, 16 bytes: 1.5`,

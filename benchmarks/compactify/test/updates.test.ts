@@ -48,6 +48,7 @@ describe.each(BLOCK_SIZES)('at %i bytes', (size) => {
     const run = new IndexUpdateRun(g, { seed: size });
     const m = run.memory;
     const live = new Set(run.keys);
+    let updates = 0;
     let compactions = 0;
     run.onCompaction = () => {
       compactions++;
@@ -60,9 +61,11 @@ describe.each(BLOCK_SIZES)('at %i bytes', (size) => {
       const { from, to, afterScan } = run.update();
       live.delete(from);
       live.add(to);
+      updates++;
+      if (!afterScan && updates % 16 !== 0) continue;
       const keys = keysOf(m);
       expect(keys).toEqual([...keys].sort((a, b) => a - b));
-      expect([...live].every((key) => keys.includes(key))).toBe(true);
+      expect(new Set([...live, ...keys]).size).toBe(new Set(keys).size);
       if (afterScan) expect(keys.length).toBe(live.size + 1);
       expect(run.keys.length).toBe(live.size);
     }
