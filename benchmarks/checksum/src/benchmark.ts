@@ -1,13 +1,14 @@
 // `bench checksum`: what it costs to compute the checksums of pages.
-import { type Benchmark, defineBenchmark } from '@blockwright/benchmark';
+import { type Benchmark, type BenchmarkOutcome, defineBenchmark } from '@blockwright/benchmark';
 import { BLOCK_SIZES, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
+import { measureDirectory } from './directory.ts';
 import { measureKernels } from './kernels.ts';
 
 const twoDigits = (value: unknown): string => Number(value).toFixed(2);
 
 export const checksumBenchmark: Benchmark = defineBenchmark({
   name: 'checksum',
-  summary: 'page checksums in TypeScript and by SIMD',
+  summary: 'page checksums in TypeScript and by SIMD; check of a directory beside pg_checksums',
   options: {
     blockSizes: { type: 'list', default: BLOCK_SIZES.map(formatBlockSize), help: 'block sizes', placeholder: 'SIZES' },
     rounds: { type: 'number', default: 21, help: 'interleaved rounds', min: 9, max: 10_000, integer: true },
@@ -27,6 +28,27 @@ export const checksumBenchmark: Benchmark = defineBenchmark({
       max: 2 ** 30,
       integer: true,
     },
+    parts: {
+      type: 'list',
+      default: ['kernels', 'directory'],
+      choices: ['kernels', 'directory'],
+      help: 'what to measure',
+      placeholder: 'PARTS',
+    },
+    directory: {
+      type: 'string',
+      default: undefined,
+      help: 'verify this data directory, of a server that is stopped, and make none',
+      placeholder: 'DIR',
+    },
+    gigabytes: {
+      type: 'number',
+      default: 1,
+      help: 'GiB of the table in the directory that is made',
+      min: 0.001,
+      max: 1024,
+    },
+    pgBin: { type: 'string', default: undefined, help: "folder of PostgreSQL's programs", placeholder: 'DIR' },
     seed: { type: 'number', default: 1, help: 'seed of pages and order', min: 0, max: 2 ** 32 - 1, integer: true },
   },
   columns: [
@@ -34,13 +56,26 @@ export const checksumBenchmark: Benchmark = defineBenchmark({
     { key: 'blockSize', title: 'block', format: (size) => formatBlockSize(parseBlockSize(Number(size))) },
     { key: 'variant', title: 'variant' },
     { key: 'bytesPerNs', title: 'GB/s', format: twoDigits },
-    { key: 'ratio', title: 'of typescript', format: twoDigits },
+    { key: 'ratio', title: 'of the first', format: twoDigits },
     { key: 'ratioLow', title: 'from', format: twoDigits },
     { key: 'ratioHigh', title: 'to', format: twoDigits },
   ],
-  run: async ({ blockSizes, rounds, cacheBytes, memoryBytes, seed }, context) => {
-    const sizes = blockSizes.map((text) => parseBlockSize(text));
-    const kernels = await measureKernels({ sizes, rounds, cacheBytes, memoryBytes, seed }, context);
-    return kernels;
+  run: async (options, context) => {
+    const { blockSizes, rounds, cacheBytes, memoryBytes, parts, directory, gigabytes, pgBin, seed } = options;
+    const outcomes: BenchmarkOutcome[] = [];
+    if (parts.includes('kernels')) {
+      const sizes = blockSizes.map((text) => parseBlockSize(text));
+      outcomes.push(await measureKernels({ sizes, rounds, cacheBytes, memoryBytes, seed }, context));
+    }
+    if (parts.includes('directory')) {
+      const bytes = Math.ceil(gigabytes * 2 ** 30);
+      outcomes.push(await measureDirectory({ directory, bytes, pgBin, rounds, seed }, context));
+    }
+    return {
+      settings: Object.assign({}, ...outcomes.map(({ settings }) => settings)) as Record<string, unknown>,
+      results: outcomes.flatMap(({ results }) => results),
+      aims: outcomes.flatMap(({ aims }) => aims),
+      notes: outcomes.flatMap(({ notes }) => notes ?? []),
+    };
   },
 });

@@ -52,7 +52,7 @@ describe('the second opinion', () => {
 });
 
 describe('bench checksum', () => {
-  const small = { blockSizes: ['1kB', '32kB'], rounds: 9, cacheBytes: 65536, memoryBytes: 131072 };
+  const small = { parts: ['kernels'], blockSizes: ['1kB', '32kB'], rounds: 9, cacheBytes: 65536, memoryBytes: 131072 };
 
   it('reports every variant in both places, its aims, and how checksums are computed here', async () => {
     const report = await checksumBenchmark.run(small, context);

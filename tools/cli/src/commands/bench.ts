@@ -60,8 +60,9 @@ const ENTRIES: readonly Entry[] = [
     name: 'checksum',
     load: async () => benchmarkOf(await import('@blockwright/benchmark-checksum')),
     examples: [
-      ['blockwright bench checksum', 'page checksums in TypeScript and by SIMD'],
+      ['blockwright bench checksum', 'page checksums, and check beside pg_checksums'],
       ['blockwright bench checksum --block-sizes=8kB', 'at one block size'],
+      ['blockwright bench checksum --parts=directory', 'a whole directory, beside pg_checksums'],
     ],
   },
   {
