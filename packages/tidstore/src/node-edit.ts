@@ -1,17 +1,5 @@
 // Changes of one node: a child more, a child less, and the same children in a node of the next kind up or down.
-import {
-  KEYS,
-  keyByte,
-  NODE_16,
-  NODE_32,
-  NODE_128,
-  NODE_256,
-  nextByte,
-  RANKS,
-  rank,
-  SLOTS,
-  setKeyByte,
-} from './node.ts';
+import { KEYS, keyByte, NODE_16, NODE_32, NODE_128, NODE_256, RANKS, rank, SLOTS, setKeyByte } from './node.ts';
 
 const FIRST_SLOT: readonly number[] = SLOTS;
 const EVERY_BYTE = 0x0101_0101;
@@ -65,7 +53,7 @@ export function removeChild(words: Int32Array, at: number, kind: number, byte: n
   }
 }
 
-/** Writes the children of one node, in key order, to another of kind `toKind`, which has room for them. */
+/** Writes the children of one node to another of kind `toKind`, which has room for them. */
 export function copyChildren(
   from: Int32Array,
   fromAt: number,
@@ -77,15 +65,27 @@ export function copyChildren(
   const count = from[fromAt];
   to[toAt] = count;
   clearKeys(to, toAt, toKind);
-  const firstFrom = fromAt + FIRST_SLOT[fromKind];
-  const firstTo = toAt + FIRST_SLOT[toKind];
-  let byte = -1;
-  for (let i = 0; i < count; i++) {
-    byte = fromKind <= NODE_16 ? keyByte(from, fromAt, fromKind, i) : nextByte(from, fromAt, fromKind, byte + 1);
-    const child = from[firstFrom + (fromKind === NODE_256 ? byte : i)];
-    to[firstTo + (toKind === NODE_256 ? byte : i)] = child;
-    if (toKind <= NODE_16) setKeyByte(to, toAt, toKind, i, byte);
-    else setBit(to, toAt, byte);
+  const fromSlots = fromAt + FIRST_SLOT[fromKind];
+  const toSlots = toAt + FIRST_SLOT[toKind];
+  if (fromKind <= NODE_16) {
+    for (let i = 0; i < count; i++) {
+      const byte = keyByte(from, fromAt, fromKind, i);
+      if (toKind <= NODE_16) setKeyByte(to, toAt, toKind, i, byte);
+      else setBit(to, toAt, byte);
+      to[toSlots + i] = from[fromSlots + i];
+    }
+  } else {
+    let i = 0;
+    for (let w = 0; w < 8; w++) {
+      let bits = from[fromAt + KEYS + w];
+      if (toKind > NODE_16) to[toAt + KEYS + w] = bits;
+      for (; bits !== 0; bits &= bits - 1) {
+        const byte = (w << 5) + 31 - Math.clz32(bits & -bits);
+        if (toKind <= NODE_16) setKeyByte(to, toAt, toKind, i, byte);
+        to[toSlots + (toKind === NODE_256 ? byte : i)] = from[fromSlots + (fromKind === NODE_256 ? byte : i)];
+        i++;
+      }
+    }
   }
   if (toKind === NODE_32 || toKind === NODE_128) computeRanks(to, toAt);
 }

@@ -37,7 +37,18 @@ export class RadixTidStore implements TidStore {
     }
     let bits = 1;
     let last = 0;
-    for (let i = 0; i < count; i++) {
+    let i = 0;
+    // Four at a time: the sign of any difference less one tells that an offset does not ascend.
+    for (; i + 3 < count; i += 4) {
+      const a = offsets[i];
+      const b = offsets[i + 1];
+      const c = offsets[i + 2];
+      const d = offsets[i + 3];
+      if (((a - last - 1) | (b - a - 1) | (c - b - 1) | (d - c - 1)) < 0) break;
+      bits |= (1 << a) | (1 << b) | (1 << c) | (1 << d);
+      last = d;
+    }
+    for (; i < count; i++) {
       const o = offsets[i];
       if (o <= last) refuseTids(block, offsets, count, this.maxOffset);
       last = o;

@@ -4,12 +4,12 @@ import { type BlockNumber, checkOptions, type OffsetNumber, StorageError } from 
 import type { BlockGeometry } from '@blockwright/geometry';
 import { refuseTids, type TidCursor, type TidStore } from './store.ts';
 
-/** The most TIDs that there can be room for. */
-const MAX_TIDS = 0x7fff_ffff;
+/** The most TIDs that there can be room for: the sum of two indexes is a positive int32, which halves without a double. */
+const MAX_TIDS = 0x3fff_ffff;
 
 /** One of the two says how many TIDs there is room for: it is allocated at once. */
 export interface SortedArrayOptions {
-  /** TIDs, up to 2147483647. */
+  /** TIDs, up to 1073741823. */
   readonly maxTids?: number;
   /** Bytes, 6 a TID. PostgreSQL: `maintenance_work_mem`. */
   readonly maxBytes?: number;
@@ -18,7 +18,7 @@ export interface SortedArrayOptions {
 /** How many times 6 bytes fit, found bit by bit. */
 function tidsIn(bytes: number): number {
   let tids = 0;
-  for (let bit = 0x4000_0000; bit !== 0; bit >>>= 1) if ((tids + bit) * 6 <= bytes) tids += bit;
+  for (let bit = 0x2000_0000; bit !== 0; bit >>>= 1) if ((tids + bit) * 6 <= bytes) tids += bit;
   return tids;
 }
 
@@ -67,7 +67,25 @@ export class SortedArrayTidStore implements TidStore {
     // Written beyond the length, where nobody looks, until all is known to be good.
     const to = this.offsets;
     let last = 0;
-    for (let i = 0; i < count; i++) {
+    let i = 0;
+    for (; i + 3 < count; i += 4) {
+      const a = offsets[i];
+      const b = offsets[i + 1];
+      const c = offsets[i + 2];
+      const d = offsets[i + 3];
+      if (((a - last - 1) | (b - a - 1) | (c - b - 1) | (d - c - 1)) < 0) break;
+      const at = length + i;
+      to[at] = a;
+      to[at + 1] = b;
+      to[at + 2] = c;
+      to[at + 3] = d;
+      blocks[at] = block;
+      blocks[at + 1] = block;
+      blocks[at + 2] = block;
+      blocks[at + 3] = block;
+      last = d;
+    }
+    for (; i < count; i++) {
       const o = offsets[i];
       if (o <= last) refuseTids(block, offsets, count, this.maxOffset);
       last = o;
@@ -115,9 +133,35 @@ export class SortedArrayTidStore implements TidStore {
     this.changes = (this.changes + 1) | 0;
   }
 
+  /**
+   * Halving, with one improvement over a plain binary search: where it meets the block, the offset that it finds there
+   * says how far away the other can be at most, since a block's offsets ascend.
+   */
   has(block: BlockNumber, o: OffsetNumber): boolean {
-    const i = this.lowerBound(block, o);
-    return i < this.length && this.blocks[i] === block && this.offsets[i] === o;
+    const { blocks, offsets } = this;
+    const wanted = block >>> 0; // so that the compiler sees both sides as unsigned
+    let from = 0;
+    let to = this.length - 1;
+    while (from <= to) {
+      const middle = (from + to) >> 1;
+      const b = blocks[middle];
+      if (b === wanted) {
+        const away = o - offsets[middle];
+        if (away === 0) return true;
+        if (away > 0) {
+          from = middle + 1;
+          if (middle + away < to) to = middle + away;
+        } else {
+          to = middle - 1;
+          if (middle + away > from) from = middle + away;
+        }
+      } else if (b < wanted) {
+        from = middle + 1;
+      } else {
+        to = middle - 1;
+      }
+    }
+    return false;
   }
 
   /** Index of the first TID that is not before (block, o). */
@@ -126,7 +170,7 @@ export class SortedArrayTidStore implements TidStore {
     let from = 0;
     let to = this.length;
     while (from < to) {
-      const middle = (from + to) >>> 1;
+      const middle = (from + to) >> 1;
       const b = blocks[middle];
       if (b < block || (b === block && offsets[middle] < o)) from = middle + 1;
       else to = middle;

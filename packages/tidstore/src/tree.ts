@@ -1,7 +1,18 @@
 // An adaptive radix tree: 64-bit keys to 32-bit values, one byte of the key a level, nodes that fit their children.
 // PostgreSQL: radixtree.h.
 import { Arena, GRANULE_SHIFT } from './arena.ts';
-import { CAPACITY, GRANULES, hasChild, KIND_MASK, KIND_SHIFT, NODE_4, NODE_256, SLOTS, slotIndex } from './node.ts';
+import {
+  CAPACITY,
+  GRANULES,
+  hasChild,
+  KEYS,
+  KIND_MASK,
+  KIND_SHIFT,
+  NODE_4,
+  NODE_256,
+  SLOTS,
+  slotIndex,
+} from './node.ts';
 import { clearNode, copyChildren, insertChild, removeChild } from './node-edit.ts';
 import { RadixCursor } from './tree-cursor.ts';
 
@@ -32,6 +43,7 @@ const NO_PREFIX = -1;
 const slotOf = slotIndex;
 const K256 = NODE_256;
 const S256 = SLOTS[NODE_256];
+const KEYS_AT = KEYS;
 const KIND = KIND_MASK;
 const SHIFT = KIND_SHIFT;
 const G = GRANULE_SHIFT;
@@ -78,7 +90,9 @@ export class RadixTree {
   private lastHolder: Int32Array;
   private lastHolderSlot = 0;
   /** The leaf of the last key found, with the key but for its last byte. */
-  private leaf = 0;
+  private leafWords: Int32Array;
+  private leafAt = 0;
+  private leafKind = 0;
   private leafHigh = 0;
   private leafPrefix = NO_PREFIX;
   private keys = 0;
@@ -93,6 +107,7 @@ export class RadixTree {
     this.chunkMask = this.arena.chunkMask;
     this.slotWords = this.chunks[0];
     this.lastHolder = this.slotWords;
+    this.leafWords = this.slotWords;
   }
 
   /** Keys in the tree. */
@@ -148,24 +163,21 @@ export class RadixTree {
    * @internal
    */
   find(keyHigh: number, keyLow: number): number {
-    let leaf = this.leaf;
     if (keyLow >>> 8 !== this.leafPrefix || keyHigh !== this.leafHigh) {
-      leaf = this.findLeaf(keyHigh, keyLow);
-      if (leaf === 0) return 0;
+      if (!this.findLeaf(keyHigh, keyLow)) return 0;
     }
-    const granule = leaf >>> SHIFT;
-    const words = this.chunks[granule >>> this.chunkShift];
-    const at = (granule & this.chunkMask) << G;
-    const kind = leaf & KIND;
-    if (kind === K256) return words[at + S256 + (keyLow & 0xff)];
-    const slot = slotOf(words, at, kind, keyLow & 0xff);
-    return slot < 0 ? 0 : words[slot];
+    const byte = keyLow & 0xff;
+    if (this.leafKind === K256) return this.leafWords[this.leafAt + S256 + byte];
+    const slot = slotOf(this.leafWords, this.leafAt, this.leafKind, byte);
+    return slot < 0 ? 0 : this.leafWords[slot];
   }
 
-  /** Reference to the leaf that a key is in, or 0; from now on it is the leaf to look in first. */
-  private findLeaf(keyHigh: number, keyLow: number): number {
+  /** Makes the leaf that a key would be in the one to look in; false when there is none. */
+  private findLeaf(keyHigh: number, keyLow: number): boolean {
     let shift = this.rootShift;
-    if (shift < 32 ? keyHigh !== 0 || (shift < 24 && keyLow >>> (shift + 8) !== 0) : !fits(keyHigh, shift)) return 0;
+    if (shift < 32 ? keyHigh !== 0 || (shift < 24 && keyLow >>> (shift + 8) !== 0) : !fits(keyHigh, shift)) {
+      return false;
+    }
     const { chunks, chunkShift, chunkMask } = this;
     let node = this.root;
     for (; shift !== 0 && node !== 0; shift -= 8) {
@@ -177,16 +189,18 @@ export class RadixTree {
         node = words[at + S256 + byte];
       } else {
         const slot = slotOf(words, at, node & KIND, byte);
-        if (slot < 0) return 0;
+        if (slot < 0) return false;
         node = words[slot];
       }
     }
-    if (node !== 0) {
-      this.leaf = node;
-      this.leafPrefix = keyLow >>> 8;
-      this.leafHigh = keyHigh;
-    }
-    return node;
+    if (node === 0) return false;
+    const granule = node >>> SHIFT;
+    this.leafWords = chunks[granule >>> chunkShift];
+    this.leafAt = (granule & chunkMask) << G;
+    this.leafKind = node & KIND;
+    this.leafPrefix = keyLow >>> 8;
+    this.leafHigh = keyHigh;
+    return true;
   }
 
   /** Whether a key for which {@link find} gave 0 is there, with the value 0. */
@@ -224,7 +238,7 @@ export class RadixTree {
    * @internal
    */
   place(keyHigh: number, keyLow: number): boolean {
-    if (this.arena.reserve(RESERVE)) this.lastPrefix = NO_PREFIX;
+    if (this.arena.reserve(RESERVE)) this.forgetLeaves();
     this.changes = (this.changes + 1) | 0;
     let holder = this.lastHolder;
     let slot = this.lastHolderSlot;
@@ -249,7 +263,28 @@ export class RadixTree {
       this.lastHolder = holder;
       this.lastHolderSlot = slot;
     }
+    const leaf = holder[slot];
+    if ((leaf & KIND) === K256) return this.placeInLeaf256(leaf, keyLow & 0xff);
     return this.placeInLeaf(holder, slot, keyLow & 0xff);
+  }
+
+  /** {@link place} in a leaf that has a slot for every key byte. */
+  private placeInLeaf256(leaf: number, byte: number): boolean {
+    const granule = leaf >>> SHIFT;
+    const words = this.chunks[granule >>> this.chunkShift];
+    const at = (granule & this.chunkMask) << G;
+    const slot = at + S256 + byte;
+    this.slotWords = words;
+    this.slot = slot;
+    if (words[slot] !== 0) return true;
+    const bits = at + KEYS_AT + (byte >>> 5);
+    const before = words[bits];
+    const after = before | (1 << byte);
+    if (after === before) return true;
+    words[bits] = after;
+    words[at]++;
+    this.keys++;
+    return false;
   }
 
   /** {@link place} in the leaf whose reference stands at `slot` of `holder`. */
@@ -435,6 +470,10 @@ export class RadixTree {
 
   private changed(): void {
     this.changes = (this.changes + 1) | 0;
+    this.forgetLeaves();
+  }
+
+  private forgetLeaves(): void {
     this.lastPrefix = NO_PREFIX;
     this.leafPrefix = NO_PREFIX;
   }
