@@ -12,7 +12,7 @@ import {
   quartiles,
 } from '@blockwright/benchmark';
 import { type BlockSize, formatBlockSize } from '@blockwright/geometry';
-import type { Order, Width } from './page-set.ts';
+import { type Order, WIDTHS, type Width } from './page-set.ts';
 import type { ScanOrder } from './scan.ts';
 import { COMPARATOR } from './variants.ts';
 
@@ -125,7 +125,7 @@ export function compactionNotes(cells: readonly CompactionCell[]): string[] {
   const slowest = hardest(cells, adaptiveAgainstBest, 1);
   if (slowest !== undefined) {
     notes.push(
-      `Adaptive over the faster of sort and workspace, at the hardest of ${cells.length} cells (${cellName(slowest[0])}): ${comparisonText(slowest[1])}. A cell above ${LIMIT} was measured again in four times the rounds, and that is what counts.`,
+      `Adaptive over the faster of sort and workspace, at the hardest of ${cells.length} cells (${cellName(slowest[0])}): ${comparisonText(slowest[1])}; ${aboveLimit(cells)}. A cell above ${LIMIT} was measured again in four times the rounds, and that is what counts.`,
     );
   }
   const worlds = ownWorlds(cells);
@@ -142,6 +142,14 @@ export function compactionNotes(cells: readonly CompactionCell[]): string[] {
     );
   }
   return notes;
+}
+
+/** In how many cells `adaptive` is slower than it may be, and of which widths. */
+function aboveLimit(cells: readonly CompactionCell[]): string {
+  const above = cells.filter((cell) => adaptiveAgainstBest(cell).ratio > LIMIT);
+  const widths = WIDTHS.map((width) => ({ width, count: above.filter((cell) => cell.width === width).length }));
+  const parts = widths.filter(({ count }) => count > 0).map(({ width, count }) => `${count} of ${width} bytes`);
+  return `above ${LIMIT} lie ${above.length}${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`;
 }
 
 /** `sort` on the pages of a run that it compacted, over `adaptive` on those of the same run that it compacted. */
