@@ -2,7 +2,7 @@
 import { type BlockNumber, checkOptions, type OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { countOf, freeValue, hasOffset, pairOf, readOffsets, writeBitmap } from './offsets.ts';
-import { refuseTids, type TidCursor, type TidStore } from './store.ts';
+import { areCounts, refuseTids, type TidCursor, type TidStore } from './store.ts';
 import { type RadixStats, RadixTree } from './tree.ts';
 import type { RadixCursor } from './tree-cursor.ts';
 
@@ -32,9 +32,7 @@ export class RadixTidStore implements TidStore {
   }
 
   add(block: BlockNumber, offsets: Uint16Array, count: number): void {
-    if (block >>> 0 !== block || block === 0xffff_ffff || !(count > 0 && count <= offsets.length)) {
-      refuseTids(block, offsets, count, this.maxOffset);
-    }
+    if (!areCounts(block, offsets, count)) refuseTids(block, offsets, count, this.maxOffset);
     let bits = 1;
     let last = 0;
     let i = 0;

@@ -2,7 +2,7 @@
 // with, and as the simplest store there can be.
 import { type BlockNumber, checkOptions, type OffsetNumber, StorageError } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { refuseTids, type TidCursor, type TidStore } from './store.ts';
+import { areCounts, checkTids, refuseTids, type TidCursor, type TidStore } from './store.ts';
 
 /** The most TIDs that there can be room for: the sum of two indexes is a positive int32, which halves without a double. */
 const MAX_TIDS = 0x3fff_ffff;
@@ -55,9 +55,7 @@ export class SortedArrayTidStore implements TidStore {
   add(block: BlockNumber, offsets: Uint16Array, count: number): void {
     const { length, blocks } = this;
     if (
-      block >>> 0 !== block ||
-      block === 0xffff_ffff ||
-      !(count > 0 && count <= offsets.length) ||
+      !areCounts(block, offsets, count) ||
       count > blocks.length - length ||
       (length !== 0 && block <= blocks[length - 1])
     ) {
@@ -100,17 +98,7 @@ export class SortedArrayTidStore implements TidStore {
 
   /** {@link add} of a block that is not beyond the last, or that is not to be added at all. */
   private addAnywhere(block: BlockNumber, offsets: Uint16Array, count: number): void {
-    let last = 0;
-    for (let i = 0; i < count && offsets[i] > last; i++) last = offsets[i];
-    if (
-      block >>> 0 !== block ||
-      block === 0xffff_ffff ||
-      !(count > 0 && count <= offsets.length) ||
-      last !== offsets[count - 1] ||
-      last > this.maxOffset
-    ) {
-      refuseTids(block, offsets, count, this.maxOffset);
-    }
+    checkTids(block, offsets, count, this.maxOffset);
     const { blocks, length } = this;
     const from = this.lowerBound(block, 0);
     const to = this.lowerBound(block, 0xffff);

@@ -44,14 +44,21 @@ export interface TidCursor {
   readonly count: number;
 }
 
-/** @throws RangeError that says what is wrong with the arguments of `TidStore.add`, of which something is. */
-export function refuseTids(block: number, offsets: Uint16Array, count: number, max: number): never {
+/** Whether the arguments of `TidStore.add` are a block number and a count of the offsets that are there. */
+export function areCounts(block: number, offsets: Uint16Array, count: number): boolean {
+  return (
+    block >>> 0 === block && block !== 0xffff_ffff && count >>> 0 === count && count > 0 && count <= offsets.length
+  );
+}
+
+/** @throws RangeError that says what is wrong with the arguments of `TidStore.add`, if anything is. */
+export function checkTids(block: number, offsets: Uint16Array, count: number, max: number): void {
   if (block >>> 0 !== block || block === 0xffff_ffff) {
     throw new RangeError(`block number ${String(block)} is not an integer from 0 to 4294967294`);
   }
-  if (!Number.isInteger(count) || count < 1 || count > offsets.length) {
+  if (!areCounts(block, offsets, count)) {
     throw new RangeError(
-      `count ${String(count)} is not an integer from 1 to ${String(offsets.length)}, of which there are`,
+      `count ${String(count)} is not an integer from 1 to ${String(offsets.length)}, the offsets given`,
     );
   }
   let previous = 0;
@@ -63,5 +70,10 @@ export function refuseTids(block: number, offsets: Uint16Array, count: number, m
     }
     previous = o;
   }
-  throw new RangeError(`block ${String(block)} cannot be added`);
+}
+
+/** {@link checkTids} of arguments of which something is known to be wrong. */
+export function refuseTids(block: number, offsets: Uint16Array, count: number, max: number): never {
+  checkTids(block, offsets, count, max);
+  throw new Error('unreachable: the arguments are good');
 }
