@@ -108,10 +108,10 @@ export function provePages(at: usize, count: u32, block: u32): u32 {
   mapBits = 0;
   let clean: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
-    let isClean = load<u8>(area + i, VERDICTS) != 0;
+    let isClean = load<u8>(area + i, VERDICTS) !== 0;
     if (isClean) {
       const bits = <u32>load<u8>(area + i, MAP_BITS);
-      isClean = kind == HEAP ? heapPageIsClean(at, block + i, bits) : indexPageIsClean(at);
+      isClean = kind === HEAP ? heapPageIsClean(at, block + i, bits) : indexPageIsClean(at);
     }
     store<u8>(area + i, <u8>isClean, VERDICTS);
     clean += <u32>isClean;
@@ -137,13 +137,13 @@ function xidIsRight(xid: u32): bool {
 function headerIsClean(at: usize): bool {
   const high = load<u32>(at);
   const low = load<u32>(at, 4);
-  if ((low & 7) != 0 || high > endHigh || (high == endHigh && low > endLow)) return false;
+  if ((low & 7) !== 0 || high > endHigh || (high === endHigh && low > endLow)) return false;
   const lower = <u32>load<u16>(at, 12);
   const upper = <u32>load<u16>(at, 14);
   const special = <u32>load<u16>(at, 16);
-  if (load<u16>(at, 10) > 7 || <u32>load<u16>(at, 18) != (size | 4) || upper == 0) return false;
+  if (load<u16>(at, 10) > 7 || <u32>load<u16>(at, 18) !== (size | 4) || upper === 0) return false;
   if (special > size || upper > special || lower < 24 || lower > upper) return false;
-  return ((special | upper) & 7) == 0 && (lower & 3) == 0;
+  return ((special | upper) & 7) === 0 && (lower & 3) === 0;
 }
 
 /** Whether the items, whose lengths stand in the work area, follow each other from `upper` to `special`. */
@@ -153,27 +153,27 @@ function itemsTile(at: usize, upper: u32, special: u32, items: u32): bool {
   memory.fill(table, 0, <usize>(size >> 2));
   for (let o: u32 = 0; o < last; o++) {
     const lp = load<u32>(at + ((<usize>o) << 2), 24);
-    if (lp >>> 17 != 0) store<u16>(table + ((lp & 0x7ff8) >> 2), <u16>(((lp >>> 17) + 7) >> 3));
+    if (lp >>> 17 !== 0) store<u16>(table + ((lp & 0x7ff8) >> 2), <u16>(((lp >>> 17) + 7) >> 3));
   }
   let unit = upper >> 3;
   const end = special >> 3;
   let seen: u32 = 0;
   while (unit < end) {
     const length = <u32>load<u16>(table + (unit << 1));
-    if (length == 0) return false;
+    if (length === 0) return false;
     unit += length;
     seen++;
   }
-  return unit == end && seen == items;
+  return unit === end && seen === items;
 }
 
 function indexPageIsClean(at: usize): bool {
   if (!headerIsClean(at)) return false;
   const upper = <u32>load<u16>(at, 14);
   const special = <u32>load<u16>(at, 16);
-  if (special + 16 != size || <u32>load<u16>(at + size - 2) > 0xff7f) return false;
+  if (special + 16 !== size || <u32>load<u16>(at + size - 2) > 0xff7f) return false;
   const flags = <u32>load<u16>(at + special, 12);
-  if (flags > 0x1ff || (flags & 12) != 0) return false; // of no B-tree; a metapage or a deleted page
+  if (flags > 0x1ff || (flags & 12) !== 0) return false; // of no B-tree; a metapage or a deleted page
   const last = (<u32>load<u16>(at, 12) - 24) >> 2;
   let items: u32 = 0;
   let due = special;
@@ -181,16 +181,16 @@ function indexPageIsClean(at: usize): bool {
   for (let o: u32 = 0; o < last; o++) {
     const lp = load<u32>(at + ((<usize>o) << 2), 24);
     const state = (lp >>> 15) & 3;
-    if (state == 0 && lp == 0) continue;
+    if (state === 0 && lp === 0) continue;
     const offset = lp & 0x7fff;
     const length = lp >>> 17;
-    if ((state & 1) == 0 || length < 8 || (offset & 7) != 0 || offset < upper || offset + length > special)
+    if ((state & 1) === 0 || length < 8 || (offset & 7) !== 0 || offset < upper || offset + length > special)
       return false;
     items++;
     due -= (length + 7) & ~7;
-    inOrder = inOrder && offset == due;
+    inOrder = inOrder && offset === due;
   }
-  if (!(inOrder && due == upper) && !itemsTile(at, upper, special, items)) return false;
+  if (!(inOrder && due === upper) && !itemsTile(at, upper, special, items)) return false;
   linePointers += last;
   return true;
 }
@@ -199,40 +199,40 @@ function heapPageIsClean(at: usize, block: u32, bits: u32): bool {
   if (!headerIsClean(at)) return false;
   const upper = <u32>load<u16>(at, 14);
   const last = (<u32>load<u16>(at, 12) - 24) >> 2;
-  if (<u32>load<u16>(at, 16) != size || last > maxTuples) return false;
+  if (<u32>load<u16>(at, 16) !== size || last > maxTuples) return false;
   const pruneXid = load<u32>(at, 20);
   if (
-    pruneXid != 0 &&
+    pruneXid !== 0 &&
     (pruneXid < 3 || (hasXids && isFirstEpoch && (pruneXid >= nextXid || !precedes(pruneXid, nextXid))))
   )
     return false;
   const flags = <u32>load<u16>(at, 10);
-  const isAllVisible = (flags & PD_ALL_VISIBLE) != 0;
-  const hasMapBits = bits == 1 || bits == 3;
-  if (bits == 2 || (hasMapBits && !isAllVisible)) return false;
-  const isAllFrozen = bits == 3;
+  const isAllVisible = (flags & PD_ALL_VISIBLE) !== 0;
+  const hasMapBits = bits === 1 || bits === 3;
+  if (bits === 2 || (hasMapBits && !isAllVisible)) return false;
+  const isAllFrozen = bits === 3;
   let items: u32 = 0;
   let due = size;
   let inOrder = true;
   for (let o: u32 = 0; o < last; o++) {
     const lp = load<u32>(at + ((<usize>o) << 2), 24);
     const state = (lp >>> 15) & 3;
-    if (state != 1) {
-      if (lp == 0 ? (flags & PD_HAS_FREE_LINES) != 0 : lp == 3 << 15 && !isAllVisible) continue;
+    if (state !== 1) {
+      if (lp === 0 ? (flags & PD_HAS_FREE_LINES) !== 0 : lp === 3 << 15 && !isAllVisible) continue;
       return false;
     }
     const offset = lp & 0x7fff;
     const length = lp >>> 17;
-    if (length < 24 || (offset & 7) != 0 || offset < upper || offset + length > size) return false;
+    if (length < 24 || (offset & 7) !== 0 || offset < upper || offset + length > size) return false;
     items++;
     due -= (length + 7) & ~7;
-    inOrder = inOrder && offset == due;
+    inOrder = inOrder && offset === due;
     if (!tupleIsClean(at + offset, length, block, o + 1, isAllVisible, isAllFrozen)) return false;
   }
-  if (!(inOrder && due == upper) && !itemsTile(at, upper, size, items)) return false;
+  if (!(inOrder && due === upper) && !itemsTile(at, upper, size, items)) return false;
   linePointers += last;
   tuples += items;
-  mapBits += bits == 3 ? 2 : bits == 1 ? 1 : 0;
+  mapBits += bits === 3 ? 2 : bits === 1 ? 1 : 0;
   return true;
 }
 
@@ -241,47 +241,53 @@ function tupleIsClean(pos: usize, length: u32, block: u32, offset: u32, allVisib
   const xmax = load<u32>(pos, 4);
   const infomask = <u32>load<u16>(pos, 20);
   const infomask2 = <u32>load<u16>(pos, 18);
-  if ((infomask & INFOMASK_RARE) != 0 || (infomask2 & INFOMASK2_RARE) != 0) return false;
-  const isFrozen = (infomask & XMIN_FROZEN) == XMIN_FROZEN;
-  if (!isFrozen && xmin != knownXid) {
+  if ((infomask & INFOMASK_RARE) !== 0 || (infomask2 & INFOMASK2_RARE) !== 0) return false;
+  const isFrozen = (infomask & XMIN_FROZEN) === XMIN_FROZEN;
+  if (!isFrozen && xmin !== knownXid) {
     if (!xidIsRight(xmin)) return false;
     knownXid = xmin;
   }
-  const isPlain = xmax == 0 && (infomask & XMAX_BITS) == XMAX_INVALID && (infomask2 & KEYS_UPDATED) == 0;
+  const isPlain = xmax === 0 && (infomask & XMAX_BITS) === XMAX_INVALID && (infomask2 & KEYS_UPDATED) === 0;
   if (!isPlain && !xmaxIsClean(xmax, infomask)) return false;
   if (allVisible) {
-    const isInserted = (infomask & XMIN_COMMITTED) != 0 || ((infomask & XMIN_FROZEN) == 0 && (xmin == 1 || xmin == 2));
-    if (!isInserted || ((infomask & (XMAX_INVALID | LOCK_ONLY)) == 0 && xmax != 0)) return false;
+    const isInserted =
+      (infomask & XMIN_COMMITTED) !== 0 || ((infomask & XMIN_FROZEN) === 0 && (xmin === 1 || xmin === 2));
+    if (!isInserted || ((infomask & (XMAX_INVALID | LOCK_ONLY)) === 0 && xmax !== 0)) return false;
     if (allFrozen && ((!isFrozen && xmin >= 3) || xmax >= 3)) return false;
   }
   const ctidBlock = ((<u32>load<u16>(pos, 12)) << 16) | <u32>load<u16>(pos, 14);
   const ctidOffset = <u32>load<u16>(pos, 16);
-  if ((ctidBlock != block || ctidOffset != offset) && ctidOffset < 0xfffd) {
-    if (ctidOffset < 1 || ctidOffset > maxTuples || (xmax == 0 && !isFrozen) || (infomask & (LOCK_ONLY | 0x50)) >= 0x40)
+  if ((ctidBlock !== block || ctidOffset !== offset) && ctidOffset < 0xfffd) {
+    if (
+      ctidOffset < 1 ||
+      ctidOffset > maxTuples ||
+      (xmax === 0 && !isFrozen) ||
+      (infomask & (LOCK_ONLY | 0x50)) >= 0x40
+    )
       return false;
-  } else if (ctidOffset == 0xffff) return false;
+  } else if (ctidOffset === 0xffff) return false;
   const natts = infomask2 & 0x7ff;
   const hoff = <u32>load<u8>(pos, 22);
   if (columns >= 0 && natts > <u32>columns) return false;
-  if ((infomask & HASNULL) == 0) {
-    if (hoff != 24 || load<u8>(pos, 23) != 0) return false;
+  if ((infomask & HASNULL) === 0) {
+    if (hoff !== 24 || load<u8>(pos, 23) !== 0) return false;
     if (columns < 0) return true;
-    if (natts != <u32>columns) return columnsAreClean(pos, length, hoff, natts, infomask);
-    return (infomask & 7) == (hasVarlena ? HASVARWIDTH : 0) && stepsAreClean(pos + 24, pos + length);
+    if (natts !== <u32>columns) return columnsAreClean(pos, length, hoff, natts, infomask);
+    return (infomask & 7) === (hasVarlena ? HASVARWIDTH : 0) && stepsAreClean(pos + 24, pos + length);
   }
   const bitmap = (natts + 7) >> 3;
-  if (hoff != ((23 + bitmap + 7) & ~7) || hoff > length) return false;
-  if ((natts & 7) != 0 && <u32>load<u8>(pos + bitmap, 22) >> (natts & 7) != 0) return false;
-  for (let byte: u32 = 23 + bitmap; byte < hoff; byte++) if (load<u8>(pos + byte) != 0) return false;
+  if (hoff !== ((23 + bitmap + 7) & ~7) || hoff > length) return false;
+  if ((natts & 7) !== 0 && <u32>load<u8>(pos + bitmap, 22) >> (natts & 7) !== 0) return false;
+  for (let byte: u32 = 23 + bitmap; byte < hoff; byte++) if (load<u8>(pos + byte) !== 0) return false;
   return columns < 0 || columnsAreClean(pos, length, hoff, natts, infomask);
 }
 
 /** Flags about a t_xmax that is there, or that is 0 and has flags. */
 function xmaxIsClean(xmax: u32, infomask: u32): bool {
   if (xmax < 3 || !xidIsRight(xmax)) return false; // a t_xmax of 0 with no more than "invalid" did not come here
-  if ((infomask & XMAX_COMMITTED) != 0 && (infomask & (XMAX_INVALID | LOCK_ONLY)) != 0) return false;
-  if ((infomask & LOCK_ONLY) == 0) return (infomask & KEYSHR_LOCK) == 0;
-  return (infomask & (KEYSHR_LOCK | EXCL_LOCK)) != 0;
+  if ((infomask & XMAX_COMMITTED) !== 0 && (infomask & (XMAX_INVALID | LOCK_ONLY)) !== 0) return false;
+  if ((infomask & LOCK_ONLY) === 0) return (infomask & KEYSHR_LOCK) === 0;
+  return (infomask & (KEYSHR_LOCK | EXCL_LOCK)) !== 0;
 }
 
 /**
@@ -300,28 +306,28 @@ function stepsAreClean(from: usize, end: usize): bool {
       const below = <usize>((form >>> 8) & 0xff);
       at = (at + below) & ~below;
       const behind = at + <usize>load<u32>(step, 4);
-      if (behind > end || (verification != 0 && !fixedIsClean(verification, at, behind))) return false;
+      if (behind > end || (verification !== 0 && !fixedIsClean(verification, at, behind))) return false;
       at = behind;
       continue;
     }
     const first = <u32>load<u8>(at);
     const data = at + 1;
     const bytes = (first >>> 1) - 1;
-    if ((first & 1) == 0 || bytes > 63) {
+    if ((first & 1) === 0 || bytes > 63) {
       at = afterVarlena(step, verification, at, end);
-      if (at == 0) return false;
+      if (at === 0) return false;
       continue;
     }
     at = data + <usize>bytes;
     if (at > end) return false;
-    if (verification == NUMERIC) {
-      if (bytes - 2 > 16 || load<u8>(data, 1) >>> 6 != 2) {
+    if (verification === NUMERIC) {
+      if (bytes - 2 > 16 || load<u8>(data, 1) >>> 6 !== 2) {
         if (!numericIsClean(data, at)) return false;
       } else {
         const digits = i16x8.bitmask(i16x8.add_sat_u(v128.load(data, 2), beyondDigits));
         wrong |= <u64>((<u32>digits & ((1 << ((bytes - 2) >>> 1)) - 1)) | (bytes & 1));
       }
-    } else if (verification == TEXT) {
+    } else if (verification === TEXT) {
       let bits = <u64>i8x16.bitmask(v128.load(data));
       if (bytes > 16) {
         bits |= (<u64>i8x16.bitmask(v128.load(data, 16))) << 16;
@@ -331,17 +337,17 @@ function stepsAreClean(from: usize, end: usize): bool {
       wrong |= bits & (((<u64>1) << (<u64>bytes)) - 1);
     }
   }
-  return at == end && wrong == 0;
+  return at === end && wrong === 0;
 }
 
 /** The attributes of a tuple with nulls, or that was made before the last columns were added. */
 function columnsAreClean(pos: usize, length: u32, hoff: u32, natts: u32, infomask: u32): bool {
   const end = pos + length;
-  const hasNulls = (infomask & HASNULL) != 0;
+  const hasNulls = (infomask & HASNULL) !== 0;
   let at = pos + hoff;
   let due: u32 = 0;
   for (let i: u32 = 0; i < natts; i++) {
-    if (hasNulls && ((<u32>load<u8>(pos + (i >> 3), 23) >> (i & 7)) & 1) == 0) {
+    if (hasNulls && ((<u32>load<u8>(pos + (i >> 3), 23) >> (i & 7)) & 1) === 0) {
       due |= HASNULL;
       continue;
     }
@@ -351,19 +357,19 @@ function columnsAreClean(pos: usize, length: u32, hoff: u32, natts: u32, infomas
       const below = <usize>load<u8>(column, 1);
       at = (at + below) & ~below;
       const behind = at + <usize>load<u32>(column, 4);
-      if (behind > end || (verification != 0 && !fixedIsClean(verification, at, behind))) return false;
+      if (behind > end || (verification !== 0 && !fixedIsClean(verification, at, behind))) return false;
       at = behind;
     } else {
       due |= HASVARWIDTH;
       at = afterVarlena(column, verification, at, end);
-      if (at == 0) return false;
+      if (at === 0) return false;
     }
   }
-  return at == end && (infomask & 7) == due;
+  return at === end && (infomask & 7) === due;
 }
 
 function fixedIsClean(verification: u32, at: usize, behind: usize): bool {
-  return verification == BOOL ? load<u8>(at) <= 1 : textIsClean(at, behind);
+  return verification === BOOL ? load<u8>(at) <= 1 : textIsClean(at, behind);
 }
 
 /** The byte behind the varlena at `at`; 0 when it is not plain, or not proven to be a value. */
@@ -372,29 +378,29 @@ function afterVarlena(step: usize, verification: u32, at: usize, end: usize): us
   const first = <u32>load<u8>(at);
   let data: usize;
   let behind: usize;
-  if ((first & 1) != 0) {
-    if (first == 1) return 0;
+  if ((first & 1) !== 0) {
+    if (first === 1) return 0;
     data = at + 1;
     behind = at + (first >> 1);
   } else {
     const below = <usize>load<u8>(step, 1);
     const start = (at + below) & ~below;
-    if ((start != at && first != 0) || start + 4 > end) return 0;
+    if ((start !== at && first !== 0) || start + 4 > end) return 0;
     const word = load<u32>(start);
-    if ((word & 3) != 0 || word < 16 || word >> 2 > <u32>(end - start)) return 0;
+    if ((word & 3) !== 0 || word < 16 || word >> 2 > <u32>(end - start)) return 0;
     data = start + 4;
     behind = start + (word >> 2);
   }
   if (behind > end) return 0;
-  if (verification == NUMERIC) return numericIsClean(data, behind) ? behind : 0;
-  if (verification == TEXT) return textIsClean(data, behind) ? behind : 0;
+  if (verification === NUMERIC) return numericIsClean(data, behind) ? behind : 0;
+  if (verification === TEXT) return textIsClean(data, behind) ? behind : 0;
   return behind;
 }
 
 /** A finite number whose digits are below 10000. */
 function numericIsClean(data: usize, behind: usize): bool {
   const bytes = behind - data;
-  if (bytes < 2 || (bytes & 1) != 0) return false;
+  if (bytes < 2 || (bytes & 1) !== 0) return false;
   const header = <u32>load<u8>(data, 1);
   if (header >= 0xc0) return false;
   let at = data + 2;
@@ -407,7 +413,7 @@ function numericIsClean(data: usize, behind: usize): bool {
     let wrong = i16x8.bitmask(i16x8.gt_u(v128.load(at), most));
     const digits = <i32>((behind - at) >> 1);
     if (digits < 8) wrong &= (1 << digits) - 1;
-    if (wrong != 0) return false;
+    if (wrong !== 0) return false;
     at += 16;
   }
   return true;
@@ -419,7 +425,7 @@ function textIsClean(data: usize, behind: usize): bool {
     let wrong = i8x16.bitmask(v128.load(data));
     const bytes = <i32>(behind - data);
     if (bytes < 16) wrong &= (1 << bytes) - 1;
-    if (wrong != 0) return false;
+    if (wrong !== 0) return false;
     data += 16;
   }
   return true;

@@ -2,8 +2,6 @@
 // through everything in order, looks only at what was not proven, and alone makes findings: so they are the same, in the
 // same order, however many threads there are. While the unit that it needs is not ready, it proves another itself.
 // Nothing depends on a helper: a unit that one never ends is done again.
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { ForkNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
@@ -57,12 +55,13 @@ export class ProofThreads {
   /**
    * Starts `helpers` threads, which read the machine's own files.
    * @param prover for what is proven on this thread
+   * @param unitShift log2 of the bytes of a unit
    */
-  constructor(vfs: Vfs, geometry: BlockGeometry, prover: PageProver, helpers: number) {
+  constructor(vfs: Vfs, geometry: BlockGeometry, prover: PageProver, helpers: number, unitShift: number = UNIT_SHIFT) {
     this.vfs = vfs;
     this.geometry = geometry;
     this.prover = prover;
-    this.unitShift = UNIT_SHIFT - geometry.shift;
+    this.unitShift = unitShift - geometry.shift;
     this.workers = Array.from({ length: helpers }, startWorker);
   }
 
@@ -149,9 +148,8 @@ import(workerData.loader).then(({ register }) => { register(); return import(wor
 function startWorker(): Worker {
   const isSource = import.meta.url.endsWith('.ts');
   const entry = new URL(isSource ? './prove-worker.ts' : './prove-worker.js', import.meta.url);
-  const loader = (): string => pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api')).href;
   const worker = isSource
-    ? new Worker(BOOT, { eval: true, workerData: { loader: loader(), entry: entry.href } })
+    ? new Worker(BOOT, { eval: true, workerData: { loader: import.meta.resolve('tsx/esm/api'), entry: entry.href } })
     : new Worker(entry);
   worker.on('error', () => {}); // what it has not done, its owner does
   worker.unref();

@@ -1,6 +1,6 @@
 // A small heap relation in memory, made for being damaged: pages built tuple by tuple, its files, and what a check of
 // them finds.
-import { checkRelation, type FileSummary, type RelationCheckOptions } from '@blockwright/amcheck';
+import { checkRelation, type FileSummary, type RelationCheckOptions, type XidRange } from '@blockwright/amcheck';
 import { type Finding, runSync } from '@blockwright/base';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
 import {
@@ -30,7 +30,7 @@ import {
 } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 
-const COLUMNS: TupleDescriptor = TupleDescriptor.of([
+export const COLUMNS: TupleDescriptor = TupleDescriptor.of([
   { name: 'id', type: int4() },
   { name: 'name', type: text().nullable() },
   { name: 'amount', type: numeric(10, 2).nullable() },
@@ -40,13 +40,13 @@ const COLUMNS: TupleDescriptor = TupleDescriptor.of([
 /** A row that is visible by its hint bits. */
 export const PLAIN: number = HEAP_XMIN_COMMITTED | HEAP_XMAX_INVALID;
 
-const XIDS = {
+export const XIDS: XidRange = {
   next: 2000,
   nextEpoch: 0,
   oldest: 700,
   oldestInRelation: 1000,
   multixacts: { next: 50, oldest: 10, oldestInRelation: 20 },
-} as const;
+};
 
 const encoder = TupleEncoder.for(COLUMNS);
 

@@ -1,0 +1,279 @@
+// The kernel's bytes against its source; and that checks with it, without it, and with threads say the same.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkRelation, PageProver, ProofThreads, type RelationCheckOptions } from '@blockwright/amcheck';
+import { type Finding, runSync } from '@blockwright/base';
+import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
+import { pageMaxOffset, pageSetAllVisible } from '@blockwright/page';
+import { NodeVfs } from '@blockwright/vfs';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { compileKernel, KERNEL_FILE, KERNEL_SOURCE, kernelFile } from '../scripts/kernel.ts';
+import { COLUMNS, PLAIN, TestPage, TestRelation, XIDS } from './relation.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+describe('the bytes of the kernel', () => {
+  const source = readFileSync(KERNEL_SOURCE, 'utf8');
+
+  it('are what its source compiles to', async () => {
+    expect(kernelFile(await compileKernel(source))).toBe(readFileSync(KERNEL_FILE, 'utf8'));
+  });
+
+  it('canary: a source that was changed since is found', async () => {
+    const changed = source.replace('length < 24', 'length < 23');
+    expect(changed).not.toBe(source);
+    expect(kernelFile(await compileKernel(changed))).not.toBe(readFileSync(KERNEL_FILE, 'utf8'));
+  });
+});
+
+/** One change of a page: 16 bits at a byte, in the header, the line pointers or a tuple. */
+interface Change {
+  readonly block: number;
+  /** What is changed: 0 the header, 1 a line pointer, 2 a tuple's header, 3 its attributes, else any byte. */
+  readonly region: number;
+  readonly at: number;
+  readonly bits: number;
+}
+
+const change: fc.Arbitrary<Change> = fc.record({
+  block: fc.nat(99),
+  region: fc.nat(4),
+  at: fc.nat(1 << 16),
+  bits: fc.oneof(fc.integer({ min: 1, max: 0xffff }), fc.constantFrom(1, 2, 4, 8, 0x80, 0x100, 0x800, 0x8000)),
+});
+
+/** Pages of every sort that there can be without a fault: full, sparse, with dead and unused lines, chains, locks. */
+function soundPages(relation: TestRelation, count: number): TestPage[] {
+  return Array.from({ length: count }, (_, block) => {
+    const page = new TestPage(relation.geometry, block);
+    if (block % 4 === 1) page.addDead();
+    if (block % 4 === 2) page.addUnused();
+    for (let i = 0; i < 4; i++) page.add({}, [i, `row ${i} of block ${block}`, `${i}${block}.25`, i % 2 === 0]);
+    page.add({}, [5, null, '-1234567.5', true]);
+    page.add({}, [6, 'größer als ASCII', null, false]);
+    page.add({ xmax: 1600, infomask: PLAIN & 0x100 }, [7, '', '0', true]); // deleted, as far as is known
+    if (block % 4 === 3) page.add({ xmax: 0, infomask: PLAIN | 0x200 }, [8, 'frozen', '77.01', true]);
+    return page;
+  });
+}
+
+/** Without text beyond ASCII, deletions and holes: what the kernel is for. */
+function plainPages(relation: TestRelation, count: number): TestPage[] {
+  return Array.from({ length: count }, (_, block) => {
+    const page = relation.page(block, 6);
+    if (block % 2 === 0) pageSetAllVisible(page.memory, 0);
+    return page;
+  });
+}
+
+function damage(pages: readonly TestPage[], { block, region, at, bits }: Change): void {
+  const { memory: m, geometry } = pages[block % pages.length];
+  const lines = pageMaxOffset(m, 0);
+  const known = lines > 0 && lines < 40 ? pages[block % pages.length].tuple(1 + (at % lines)) : 0;
+  const tuple = known >= 24 && known < geometry.size - 64 ? known : 64;
+  const starts = [(at % 12) * 2, 24 + (at % 16) * 2, tuple + (at % 12) * 2, tuple + 24 + (at % 16) * 2];
+  const byte = starts[region] ?? at % (geometry.size - 1);
+  m.u16[byte >> 1] ^= bits;
+}
+
+/** A check with the kernel and one without: their findings and summaries. */
+function bothWays(relation: TestRelation, options: Partial<RelationCheckOptions> = {}): [unknown, unknown] {
+  const withKernel = relation.check(options);
+  vi.stubGlobal('WebAssembly', undefined);
+  const without = relation.check(options);
+  vi.unstubAllGlobals();
+  return [withKernel, without];
+}
+
+const VARIANTS: readonly Partial<RelationCheckOptions>[] = [
+  {},
+  { descriptor: undefined, xids: undefined, endOfWal: undefined },
+  { utf8: false },
+  { checksums: false },
+];
+
+describe.each(BLOCK_SIZES)('a check of pages of %i bytes', (size: BlockSize) => {
+  const mapped = (relation: TestRelation, pages: readonly TestPage[]): void => {
+    relation.write(pages);
+    if (size > 1024) relation.writeMap(pages.map(({ memory }) => ((memory.u16[5] & 4) === 0 ? 0 : 1)));
+  };
+
+  it('says the same with the kernel and without, whatever is damaged', () => {
+    fc.assert(
+      fc.property(
+        fc.array(change, { maxLength: 8 }),
+        fc.boolean(),
+        fc.nat(VARIANTS.length - 1),
+        (changes, sound, v) => {
+          const relation = new TestRelation(size);
+          const pages = sound ? soundPages(relation, 5) : plainPages(relation, 5);
+          for (const one of changes) damage(pages, one);
+          mapped(relation, pages);
+          const [withKernel, without] = bothWays(relation, VARIANTS[v]);
+          expect(withKernel).toEqual(without);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it('canary: a kernel that looks at no attributes is found out', () => {
+    const { setPremises } = PageProver.prototype;
+    vi.spyOn(PageProver.prototype, 'setPremises').mockImplementation(function (this: PageProver, premises) {
+      setPremises.call(this, { ...premises, columns: undefined });
+    });
+    let differences = 0;
+    for (let at = 0; at < 64; at++) {
+      const relation = new TestRelation(size);
+      const pages = plainPages(relation, 3);
+      damage(pages, { block: 1, region: 3, at, bits: 0x80 });
+      mapped(relation, pages);
+      const [withKernel, without] = bothWays(relation);
+      if (JSON.stringify(withKernel) !== JSON.stringify(without)) differences++;
+    }
+    expect(differences).toBeGreaterThan(0);
+  });
+
+  it('proves plain pages clean, all-visible ones and others, and no damaged one', () => {
+    const relation = new TestRelation(size);
+    const pages = plainPages(relation, 40);
+    damage(pages, { block: 7, region: 2, at: 9, bits: 0x1000 });
+    mapped(relation, pages);
+    const prove = vi.spyOn(PageProver.prototype, 'prove');
+    const { findings } = relation.check();
+    expect(new Set(findings.map(({ block }) => block))).toEqual(new Set([7]));
+    expect(prove.mock.results.reduce((sum, { value }) => sum + Number(value), 0)).toBe(39);
+  });
+});
+
+/** A relation's files on the machine's disk. */
+function onDisk<Result>(relation: TestRelation, use: (path: string) => Result): Result {
+  const folder = mkdtempSync(join(tmpdir(), 'blockwright-proofs-'));
+  try {
+    for (const name of relation.vfs.readdir('/d'))
+      writeFileSync(join(folder, name), relation.vfs.readFile(`/d/${name}`));
+    return use(join(folder, '1000'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const UNIT_PAGES_SHIFT = 2;
+
+function diskOptions(relation: TestRelation, path: string): RelationCheckOptions & { names: string[] } {
+  const vfs = new NodeVfs();
+  const { geometry } = relation;
+  const names = relation.vfs.readdir('/d');
+  const segmentBlocks = 16;
+  const shown = (file: string): string => file.replace(/^.*[\\/]/, '');
+  return {
+    vfs,
+    geometry,
+    path,
+    names,
+    shown,
+    segmentBlocks,
+    checksums: true,
+    descriptor: COLUMNS,
+    utf8: true,
+    xids: XIDS,
+  };
+}
+
+function checkWith(options: RelationCheckOptions): { findings: Finding[]; summaries: unknown } {
+  const findings: Finding[] = [];
+  const summaries = runSync(checkRelation(options, (finding) => findings.push(finding)));
+  return { findings, summaries };
+}
+
+interface Insides {
+  readonly board: { claim(): number; state(unit: number): number; readonly units: number };
+}
+
+describe.each([1024, 8192, 32768] as const)('threads over pages of %i bytes', (size) => {
+  const damaged = (changes: readonly Change[]): TestRelation => {
+    const relation = new TestRelation(size);
+    const pages = plainPages(relation, 37);
+    for (const one of changes) damage(pages, one);
+    const name = (block: number): string => (block < 16 ? '1000' : `1000.${block >> 4}`);
+    for (let first = 0; first < pages.length; first += 16) relation.write(pages.slice(first, first + 16), name(first));
+    return relation;
+  };
+  const planned = (options: RelationCheckOptions & { names: string[] }, helpers: number): ProofThreads => {
+    const { vfs, geometry } = options;
+    const threads = new ProofThreads(vfs, geometry, new PageProver(), helpers, geometry.shift + UNIT_PAGES_SHIFT);
+    threads.add(options);
+    threads.start();
+    return threads;
+  };
+
+  it('find and count what one thread does, in the same order', { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 12 }), fc.nat(2), (changes, helpers) => {
+        const relation = damaged(changes);
+        onDisk(relation, (path) => {
+          const options = diskOptions(relation, path);
+          const threads = planned(options, helpers);
+          try {
+            expect(checkWith({ ...options, threads })).toEqual(checkWith(options));
+          } finally {
+            threads.close();
+          }
+        });
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('prove all units by themselves, when nobody else does', async () => {
+    const relation = damaged([{ block: 20, region: 2, at: 9, bits: 0x1000 }]);
+    const folder = mkdtempSync(join(tmpdir(), 'blockwright-proofs-'));
+    for (const name of relation.vfs.readdir('/d'))
+      writeFileSync(join(folder, name), relation.vfs.readFile(`/d/${name}`));
+    const options = diskOptions(relation, join(folder, '1000'));
+    const threads = planned(options, 2);
+    try {
+      const { board } = threads as unknown as Insides;
+      expect(board.units).toBe(10);
+      const states = (): number[] => Array.from({ length: board.units }, (_, unit) => board.state(unit));
+      await vi.waitFor(() => {
+        expect(states()).toEqual(Array(10).fill(2));
+      }, 30_000);
+      expect(checkWith({ ...options, threads })).toEqual(checkWith(options));
+    } finally {
+      threads.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('that never end a unit hold nobody up', () => {
+    const relation = damaged([{ block: 3, region: 1, at: 2, bits: 0x8000 }]);
+    onDisk(relation, (path) => {
+      const options = diskOptions(relation, path);
+      const threads = planned(options, 0);
+      const { board } = threads as unknown as Insides;
+      expect([board.claim(), board.claim()]).toEqual([0, 1]);
+      expect(checkWith({ ...options, threads })).toEqual(checkWith(options));
+      threads.close();
+    });
+  });
+
+  it('leave a file that cannot be read, or is shorter by now, to the one that checks', () => {
+    const relation = damaged([]);
+    onDisk(relation, (path) => {
+      const options = diskOptions(relation, path);
+      const threads = planned(options, 0);
+      writeFileSync(`${path}.2`, relation.vfs.readFile('/d/1000.2').subarray(0, size));
+      rmSync(`${path}.1`);
+      const names = options.names.filter((name) => name !== '1000.1');
+      const later = { ...options, names };
+      expect(checkWith({ ...later, threads })).toEqual(checkWith(later));
+      threads.close();
+    });
+  });
+});
