@@ -25,7 +25,12 @@ import { tooManyBytes } from './repair.ts';
  * or `o` has no item. The page is untouched in both cases.
  */
 export function pageIndexTupleDelete(m: PageMemory, base: number, g: BlockGeometry, o: OffsetNumber): void {
-  const lp = checkedTarget(m, base, g, o);
+  checkedTarget(m, base, g, o);
+  deleteChecked(m, base, o);
+}
+
+function deleteChecked(m: PageMemory, base: number, o: OffsetNumber): void {
+  const lp = linePointer(m, base, o);
   const count = pageMaxOffset(m, base);
   for (let i = o; i < count; i++) setLinePointer(m, base, i, linePointer(m, base, i + 1));
   pageSetLower(m, base, pageLower(m, base) - 4);
@@ -70,8 +75,11 @@ export function pageIndexTupleOverwrite(
   return true;
 }
 
-/** As many or fewer are deleted one by one. */
-const RETAIL_DELETES = 2;
+/**
+ * As many or fewer are deleted one by one, by measurement: one by one, each costs a pass over all line pointers to check
+ * them and two to move them, and a compaction about four, or five with a sort, or three where it can move in place.
+ */
+const RETAIL_DELETES: Readonly<Record<Compaction, number>> = { sort: 2, workspace: 2, adaptive: 1 };
 
 /**
  * Deletes the items of the first `count` of `offsets`, which must rise, and closes all gaps: higher offset numbers go
@@ -91,9 +99,9 @@ export function pageIndexMultiDelete(
   checkCompaction(g, scratch, how);
   checkPageBounds(m, base, g);
   checkRising(offsets, count, pageMaxOffset(m, base));
-  if (count <= RETAIL_DELETES) {
+  if (count <= RETAIL_DELETES[how]) {
     for (let i = 0; i < count; i++) checkedTarget(m, base, g, offsets[i] as number);
-    for (let i = count - 1; i >= 0; i--) pageIndexTupleDelete(m, base, g, offsets[i] as number);
+    for (let i = count - 1; i >= 0; i--) deleteChecked(m, base, offsets[i] as number);
     return;
   }
   const { u32 } = m;
