@@ -133,7 +133,6 @@ export class RadixTree {
     this.rootShift = 0;
     this.keys = 0;
     this.kinds.fill(0);
-    this.slotWords = this.chunks[0];
     this.changed();
   }
 
@@ -473,9 +472,14 @@ export class RadixTree {
     this.forgetLeaves();
   }
 
+  /** What is remembered of words is forgotten with them, else a chunk that the arena let go would be kept by it. */
   private forgetLeaves(): void {
     this.lastPrefix = NO_PREFIX;
     this.leafPrefix = NO_PREFIX;
+    const [first] = this.chunks;
+    this.lastHolder = first;
+    this.leafWords = first;
+    this.slotWords = first;
   }
 
   /** @internal */
