@@ -14,7 +14,7 @@ const RUNS = [
   { name: 'compactify', args: ['compactify'] },
   { name: 'checksum', args: ['checksum'] },
   { name: 'tidstore', args: ['tidstore'] },
-  { name: 'tidstore-10m', args: ['tidstore', '--max-block=10000000'] },
+  { name: 'tidstore-10m', args: ['tidstore', '--max-block=10000000', '--rounds=9'] },
 ];
 
 const figuresFile = (name) => join(DOCS, 'figures', `${name}.json`);
