@@ -24,7 +24,7 @@ const MAY_SPELL_SIZES = [
 ];
 
 /** What runs in a browser too. */
-const WITHOUT_NODE = sources('base', 'geometry', 'page', 'tuple');
+const WITHOUT_NODE = sources('base', 'geometry', 'page', 'tidstore', 'tuple');
 
 /** Laws that tests run over every implementation: published, but no part of the engine. */
 const CONTRACT = 'packages/vfs/src/contract.ts';
