@@ -10,6 +10,7 @@ import { VisibilityCursor } from '@blockwright/visibilitymap';
 import { canaries, innocents } from './canaries.mjs';
 import { openTables, work } from './table.mjs';
 import { geometryTargets, tableTargets } from './targets.mjs';
+import { tidTargets } from './tids.mjs';
 import { traceTargets } from './trace.mjs';
 import { dividingWalk, indexOnlyWalks } from './walks.mjs';
 
@@ -22,6 +23,7 @@ try {
   const targets = [
     ...geometryTargets,
     ...tableTargets(tables),
+    ...tidTargets,
     ...indexOnlyWalks,
     ...innocents,
     ...canaries,
