@@ -15,6 +15,7 @@ export const checksum = {
   headline: (f) => {
     const told = ['cache', 'memory'].map((place) => [place, f.cells(REPORT, { variant: 'simd in place', place })]);
     const parts = told.filter(([, cells]) => cells.length > 0);
+    if (parts.length === 0) return 'The kernel was not measured';
     return `SIMD is ${parts.map(([place, cells]) => `${f.range(cells, 'ratio', 'tenths')} times as fast as TypeScript ${PLACES[place]}`).join(', ')}`;
   },
 

@@ -78,6 +78,7 @@ export class Figures {
 
   /** The lowest and highest of a field: `1.10 to 1.12`; one figure where both are written alike. */
   range(entries, key, format) {
+    if (entries.length === 0) return '(not measured)';
     const paths = entries.map(({ path }) => `${path}/${key}`);
     const [low, high] = [this.take('min', paths, format), this.take('max', paths, format)];
     return plain(low) === plain(high) ? low : `${low} to ${high}`;

@@ -188,6 +188,39 @@ describe('sentences follow the outcome', () => {
     expect(text(changed)).toMatch(/a difference was seen at 1 kB, /);
   });
 
+  test('a run without the kernel says so, and gives no number for it', () => {
+    const changed = structuredClone(reports);
+    const report = changed.checksum as Report;
+    report.results = report.results.filter(({ variant }) => variant === 'typescript');
+    report.aims = [];
+    const section = text({ checksum: report });
+    expect(section).toContain('The kernel was not measured');
+    expect(section).not.toMatch(/undefined|NaN|Infinity/);
+  });
+
+  test('a directory that was checked beside pg_checksums is told of, with its chart', () => {
+    const changed = structuredClone(reports);
+    const report = changed.checksum as Report & { settings: Record<string, unknown> };
+    report.results = report.results.filter(({ place }) => place === 'cache' || place === 'memory');
+    report.aims = report.aims.filter(({ name }) => !name.includes('pg_checksums'));
+    expect(text(changed)).not.toContain('checksum-directory.svg');
+    const cell = { place: 'a directory', blockSize: 8192, units: 131072, medianNs: 1e9, q1Ns: 9e8, q3Ns: 1.2e9 };
+    report.results.push({
+      ...cell,
+      variant: 'pg_checksums, command',
+      bytesPerNs: 1.07,
+      ratio: 1,
+      differenceSeen: false,
+    });
+    report.results.push({ ...cell, variant: 'check, command', bytesPerNs: 2.14, ratio: 1.993, differenceSeen: true });
+    report.settings = { ...report.settings, directoryBytes: 1_073_741_824 };
+    report.aims.push({ name: 'check over pg_checksums', aim: 1.5, comparison: 'at least', measured: 1.993, met: true });
+    const told = text(changed);
+    expect(told).toContain('a data directory of 1,073,741,824 bytes');
+    expect(told).toContain('figures/checksum-directory.svg');
+    expect(told).toMatch(/`check`, which verifies far more than the checksum, ran at 1\.99 times the speed/);
+  });
+
   test('a run of one block size, or without one of the benchmarks, is a notebook too', () => {
     const one = structuredClone(reports);
     for (const report of Object.values(one)) {
