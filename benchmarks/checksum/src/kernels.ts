@@ -9,6 +9,8 @@ import {
   type Comparison,
   cellOf,
   compareRounds,
+  describeMachine,
+  type MachineDescription,
   type Measured,
   measureRounds,
   seededRandom,
@@ -18,7 +20,7 @@ import {
 import { BlockGeometry, type BlockSize, formatBlockSize } from '@blockwright/geometry';
 import { checksumKernel } from '@blockwright/page';
 import { secondOpinions } from './second-opinion.ts';
-import { IN_PLACE, makePages, type Pages, TYPESCRIPT, VARIANTS } from './variants.ts';
+import { COPIED, IN_PLACE, makePages, type Pages, TYPESCRIPT, VARIANTS } from './variants.ts';
 
 const AIM = 4;
 /** Samples of data in cache repeat the pages for about so long. */
@@ -45,7 +47,11 @@ interface Measurement {
 }
 
 /** Measures every variant at every size in both places. Without SIMD only the TypeScript is there to be measured. */
-export async function measureKernels(settings: KernelSettings, context: BenchmarkContext): Promise<BenchmarkOutcome> {
+export async function measureKernels(
+  settings: KernelSettings,
+  context: BenchmarkContext,
+  machine: MachineDescription = describeMachine(),
+): Promise<BenchmarkOutcome> {
   const names = checksumKernel() === 'simd' ? Object.keys(VARIANTS) : [TYPESCRIPT];
   const measurements: Measurement[] = [];
   for (const place of ['cache', 'memory'] as const) {
@@ -63,7 +69,15 @@ export async function measureKernels(settings: KernelSettings, context: Benchmar
     },
     results: measurements.flatMap(cells),
     aims: measurements.map(aim),
-    notes: [],
+    notes: [
+      ...(['cache', 'memory'] as const).flatMap((place) =>
+        sentence(
+          place,
+          measurements.filter((m) => m.place === place),
+        ),
+      ),
+      placesNote(settings, machine.lastLevelCacheBytes),
+    ],
   };
 }
 
@@ -158,5 +172,28 @@ function aim(measurement: Measurement): Aim {
     `SIMD over TypeScript, ${formatBlockSize(size)}, pages in ${place}`,
     AIM,
     speedUp(measurement, IN_PLACE) ?? null,
+  );
+}
+
+/** What the sizes say together about one place. */
+function sentence(place: Place, measurements: readonly Measurement[]): string[] {
+  const range = (name: string): string | undefined => {
+    const ratios = measurements.flatMap((m) => speedUp(m, name)?.ratio ?? []).sort((a, b) => a - b);
+    const [least, most] = [ratios[0], ratios[ratios.length - 1]];
+    return least === undefined ? undefined : `${least.toFixed(1)} to ${(most as number).toFixed(1)} times`;
+  };
+  const [inPlace, copied] = [range(IN_PLACE), range(COPIED)];
+  if (inPlace === undefined) return [];
+  return [
+    `Pages in ${place}: SIMD in place was ${inPlace} as fast as the TypeScript, by block size, and ${copied} where each page is copied first.`,
+  ];
+}
+
+function placesNote({ cacheBytes, memoryBytes }: KernelSettings, lastLevel: number | null): string {
+  const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 2 : 0)} MB`;
+  const known = lastLevel === null ? 'is not known' : `has ${megabytes(lastLevel)}`;
+  return (
+    `Pages in cache have ${megabytes(cacheBytes)} together, those in memory ${megabytes(memoryBytes)}; the last-level cache ${known}. ` +
+    'In cache the arithmetic decides, in memory how fast one core is given its bytes.'
   );
 }

@@ -28,6 +28,7 @@ export type Checksums = (pages: Pages, g: BlockGeometry, out: Uint32Array) => vo
 
 export const TYPESCRIPT = 'typescript';
 export const IN_PLACE = 'simd in place';
+export const COPIED = 'simd copied';
 
 export const VARIANTS: Readonly<Record<string, { readonly meaning: string; readonly run: Checksums }>> = {
   [TYPESCRIPT]: {
@@ -46,14 +47,14 @@ export const VARIANTS: Readonly<Record<string, { readonly meaning: string; reado
     meaning: 'pageHashes over kernelMemory',
     run: ({ inPlace }, g, out) => batch(inPlace, g, out),
   },
-  'simd copied': {
+  [COPIED]: {
     meaning: 'pageChecksum over ordinary memory: each page is copied to where the kernel reads it',
     run: ({ ordinary }, g, out) => {
       for (let i = 0; i < out.length; i++) out[i] = pageChecksum(ordinary, i << g.shift, g, i);
     },
   },
   'simd copied, batch': {
-    meaning: 'pageHashes over ordinary memory',
+    meaning: 'pageHashes over ordinary memory: up to 32 kB are copied at a time',
     run: ({ ordinary }, g, out) => batch(ordinary, g, out),
   },
 };
