@@ -122,7 +122,7 @@ export function moveThroughScratch(
 
 /** Overlapping items may reach beyond where the first to be moved must end: the whole item area is taken. */
 function setAside(u32: Uint32Array, page: number, scratch: CompactionScratch, special: number): void {
-  const upper = scratch.lowest >>> 2;
+  const upper = (scratch.lowest & ~7) >>> 2; // pd_upper may be no multiple of 8
   copyBlock(u32, page + upper, scratch.words, scratch.aside + upper, (special >>> 2) - upper);
 }
 
@@ -157,7 +157,7 @@ function copyShort(from: Uint32Array, start: number, to: Uint32Array, at: number
   }
 }
 
-/** The same, of any number. */
+/** The same, of few or many. */
 function copyBlock(from: Uint32Array, start: number, to: Uint32Array, at: number, count: number): void {
   if (count < SHORT_SET_32) copyShort(from, start, to, at, count);
   else to.set(from.subarray(start, start + count), at);
