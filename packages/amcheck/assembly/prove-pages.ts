@@ -29,6 +29,9 @@ const NUMERIC: u32 = 5;
 /** Added to a digit of a numeric, it sets the highest bit where the digit is above 9999. */
 const BEYOND_DIGITS: i16 = 22768;
 
+/** What the first byte of a varlena may be above 3, so that it has a header of one byte and at most 62 of data. */
+const SHORT_FIRST_RANGE: u32 = 124;
+
 const HEAP: i32 = 0;
 
 const PD_HAS_FREE_LINES: u32 = 1;
@@ -68,6 +71,10 @@ let endHigh: u32 = 0;
 let endLow: u32 = 0;
 /** The t_xmin that was found right last: neighbours mostly have the same. */
 let knownXid: u32 = 0;
+
+/** The attributes of a tuple that wait for those of another, to be walked together; the end is 0 when none wait. */
+let waiting: usize = 0;
+let waitingEnd: usize = 0;
 
 /** What the clean pages of the last run hold. */
 export let linePointers: u32 = 0;
@@ -173,7 +180,8 @@ function indexPageIsClean(at: usize): bool {
   const special = <u32>load<u16>(at, 16);
   if (special + 16 !== size || <u32>load<u16>(at + size - 2) > 0xff7f) return false;
   const flags = <u32>load<u16>(at + special, 12);
-  if (flags > 0x1ff || (flags & 12) !== 0) return false; // of no B-tree; a metapage or a deleted page
+  if (flags > 0x1ff) return false; // of no B-tree
+  if ((flags & 12) !== 0) return true; // a metapage or a deleted page has no line pointers
   const last = (<u32>load<u16>(at, 12) - 24) >> 2;
   let items: u32 = 0;
   let due = special;
@@ -211,6 +219,7 @@ function heapPageIsClean(at: usize, block: u32, bits: u32): bool {
   const hasMapBits = bits === 1 || bits === 3;
   if (bits === 2 || (hasMapBits && !isAllVisible)) return false;
   const isAllFrozen = bits === 3;
+  waitingEnd = 0;
   let items: u32 = 0;
   let due = size;
   let inOrder = true;
@@ -229,6 +238,7 @@ function heapPageIsClean(at: usize, block: u32, bits: u32): bool {
     inOrder = inOrder && offset === due;
     if (!tupleIsClean(at + offset, length, block, o + 1, isAllVisible, isAllFrozen)) return false;
   }
+  if (waitingEnd !== 0 && !stepsAreClean(waiting, waitingEnd, waiting, waitingEnd)) return false;
   if (!(inOrder && due === upper) && !itemsTile(at, upper, size, items)) return false;
   linePointers += last;
   tuples += items;
@@ -273,7 +283,15 @@ function tupleIsClean(pos: usize, length: u32, block: u32, offset: u32, allVisib
     if (hoff !== 24 || load<u8>(pos, 23) !== 0) return false;
     if (columns < 0) return true;
     if (natts !== <u32>columns) return columnsAreClean(pos, length, hoff, natts, infomask);
-    return (infomask & 7) === (hasVarlena ? HASVARWIDTH : 0) && stepsAreClean(pos + 24, pos + length);
+    if ((infomask & 7) !== (hasVarlena ? HASVARWIDTH : 0)) return false;
+    if (waitingEnd === 0) {
+      waiting = pos + 24;
+      waitingEnd = pos + length;
+      return true;
+    }
+    const end = waitingEnd;
+    waitingEnd = 0;
+    return stepsAreClean(waiting, end, pos + 24, pos + length);
   }
   const bitmap = (natts + 7) >> 3;
   if (hoff !== ((23 + bitmap + 7) & ~7) || hoff > length) return false;
@@ -291,53 +309,73 @@ function xmaxIsClean(xmax: u32, infomask: u32): bool {
 }
 
 /**
- * The attributes of a tuple that has all of them and no nulls. Values are verified without a branch, as far as they are
- * short: what is wrong with any gathers in `wrong`.
+ * The attributes of two tuples that have all of them and no nulls: two at once, because where an attribute begins is
+ * known late, and the processor has time for another. Short values are verified without a branch; what is wrong with any
+ * gathers in `wrong` and `bytesSeen`.
  */
-function stepsAreClean(from: usize, end: usize): bool {
+function stepsAreClean(from0: usize, end0: usize, from1: usize, end1: usize): bool {
   const last = stepsEnd;
   const beyondDigits = i16x8.splat(BEYOND_DIGITS);
-  let at = from;
-  let wrong: u64 = 0;
+  let bytesSeen = i8x16.splat(0);
+  let wrong: u32 = 0;
+  let at0 = from0;
+  let at1 = from1;
   for (let step = area + STEPS; step < last; step += 8) {
     const form = load<u32>(step);
     const verification = form & 0xff;
     if (verification <= NAME) {
       const below = <usize>((form >>> 8) & 0xff);
-      at = (at + below) & ~below;
-      const behind = at + <usize>load<u32>(step, 4);
-      if (behind > end || (verification !== 0 && !fixedIsClean(verification, at, behind))) return false;
-      at = behind;
+      const width = <usize>load<u32>(step, 4);
+      const start0 = (at0 + below) & ~below;
+      const start1 = (at1 + below) & ~below;
+      at0 = start0 + width;
+      at1 = start1 + width;
+      if (at0 > end0 || at1 > end1) return false;
+      if (verification === 0) continue;
+      if (!fixedIsClean(verification, start0, at0) || !fixedIsClean(verification, start1, at1)) return false;
       continue;
     }
-    const first = <u32>load<u8>(at);
-    const data = at + 1;
-    const bytes = (first >>> 1) - 1;
-    if ((first & 1) === 0 || bytes > 63) {
-      at = afterVarlena(step, verification, at, end);
-      if (at === 0) return false;
+    const first0 = <u32>load<u8>(at0);
+    const first1 = <u32>load<u8>(at1);
+    // A length with its header, twice, plus one: 3 is the least of a short value, 1 stands for one out of line.
+    if ((first0 & first1 & 1) === 0 || first0 - 3 > SHORT_FIRST_RANGE || first1 - 3 > SHORT_FIRST_RANGE) {
+      at0 = afterVarlena(step, verification, at0, end0);
+      at1 = afterVarlena(step, verification, at1, end1);
+      if (at0 === 0 || at1 === 0) return false;
       continue;
     }
-    at = data + <usize>bytes;
-    if (at > end) return false;
+    const data0 = at0 + 1;
+    const data1 = at1 + 1;
+    const bytes0 = (first0 >>> 1) - 1;
+    const bytes1 = (first1 >>> 1) - 1;
+    at0 = data0 + <usize>bytes0;
+    at1 = data1 + <usize>bytes1;
+    if (at0 > end0 || at1 > end1) return false;
     if (verification === NUMERIC) {
-      if (bytes - 2 > 16 || load<u8>(data, 1) >>> 6 !== 2) {
-        if (!numericIsClean(data, at)) return false;
+      const headers = ((<u32>load<u8>(data0, 1)) << 8) | <u32>load<u8>(data1, 1);
+      if (bytes0 - 2 > 16 || bytes1 - 2 > 16 || (headers & 0xc0c0) !== 0x8080) {
+        if (!numericIsClean(data0, at0) || !numericIsClean(data1, at1)) return false;
       } else {
-        const digits = i16x8.bitmask(i16x8.add_sat_u(v128.load(data, 2), beyondDigits));
-        wrong |= <u64>((<u32>digits & ((1 << ((bytes - 2) >>> 1)) - 1)) | (bytes & 1));
+        const wrong0 = <u32>i16x8.bitmask(i16x8.add_sat_u(v128.load(data0, 2), beyondDigits));
+        const wrong1 = <u32>i16x8.bitmask(i16x8.add_sat_u(v128.load(data1, 2), beyondDigits));
+        wrong |= (wrong0 & ((1 << ((bytes0 - 2) >>> 1)) - 1)) | (wrong1 & ((1 << ((bytes1 - 2) >>> 1)) - 1));
+        wrong |= (bytes0 | bytes1) & 1;
       }
     } else if (verification === TEXT) {
-      let bits = <u64>i8x16.bitmask(v128.load(data));
-      if (bytes > 16) {
-        bits |= (<u64>i8x16.bitmask(v128.load(data, 16))) << 16;
-        bits |= (<u64>i8x16.bitmask(v128.load(data, 32))) << 32;
-        bits |= (<u64>i8x16.bitmask(v128.load(data, 48))) << 48;
-      }
-      wrong |= bits & (((<u64>1) << (<u64>bytes)) - 1);
+      if (bytes0 >= 16) bytesSeen = v128.or(bytesSeen, bytesOf(data0, at0 - 16));
+      else wrong |= <u32>i8x16.bitmask(v128.load(data0)) & ((1 << bytes0) - 1);
+      if (bytes1 >= 16) bytesSeen = v128.or(bytesSeen, bytesOf(data1, at1 - 16));
+      else wrong |= <u32>i8x16.bitmask(v128.load(data1)) & ((1 << bytes1) - 1);
     }
   }
-  return at === end && wrong === 0;
+  return at0 === end0 && at1 === end1 && wrong === 0 && i8x16.bitmask(bytesSeen) === 0;
+}
+
+/** All bytes, put together by "or", of a text of 16 to 64 bytes, the last 16 of which begin at `tail`. */
+function bytesOf(data: usize, tail: usize): v128 {
+  const second = data + 16 < tail ? data + 16 : tail;
+  const third = tail - data > 16 ? tail - 16 : data;
+  return v128.or(v128.or(v128.load(data), v128.load(tail)), v128.or(v128.load(second), v128.load(third)));
 }
 
 /** The attributes of a tuple with nulls, or that was made before the last columns were added. */
