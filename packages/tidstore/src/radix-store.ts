@@ -19,8 +19,9 @@ export class RadixTidStore implements TidStore {
   private tids = 0;
 
   /**
-   * `maxBytes`: the memory at which {@link isFull} says so. It may be passed by the memory that one block needs, at most
-   * 1/8 of it or 16 kB.
+   * `maxBytes`: when the memory is above it, {@link isFull} says so. Memory grows in steps of 256 kB, or of 1/16 of
+   * `maxBytes` and 8 kB at least.
+   * @throws RangeError when it is not above 0.
    */
   constructor(geometry: BlockGeometry, options: { readonly maxBytes?: number } = {}) {
     checkOptions('RadixTidStore', options, ['maxBytes']);
