@@ -208,8 +208,8 @@ footer { color: var(--soft); font-size: 0.9rem; }
 @media (max-width: 46rem) {
   main { padding: 0.75rem; }
   article { padding: 1rem 0.8rem; }
-  pre { padding: 0.6rem; }
-  pre code { font-size: 0.68rem; }
+  pre { padding: 0.6rem 0.5rem; }
+  pre code { font-size: 0.61rem; }
   .wide { display: none; }
   .narrow { display: block; }
 }
