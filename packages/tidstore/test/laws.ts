@@ -72,7 +72,7 @@ export function add(store: TidStore, block: number, offsets: readonly number[]):
 }
 
 /** Everything in a store, by its cursor. */
-export function listOf(store: TidStore): [number, number[]][] {
+function listOf(store: TidStore): [number, number[]][] {
   const list: [number, number[]][] = [];
   const cursor = store.cursor();
   const { offsets } = cursor;
@@ -101,14 +101,14 @@ export function expectSame(store: TidStore, model: NaiveTidStore, geometry: Bloc
 }
 
 /** Blocks near each other and far apart. */
-export const anyBlock: fc.Arbitrary<number> = fc.oneof(
+const anyBlock: fc.Arbitrary<number> = fc.oneof(
   fc.integer({ min: 0, max: 700 }),
   fc.integer({ min: 0, max: 2 ** 32 - 2 }),
   fc.constantFrom(...EDGE_BLOCKS),
 );
 
 /** Sets of offsets of every kind: few, low, spread. */
-export function anyOffsets(geometry: BlockGeometry): fc.Arbitrary<number[]> {
+function anyOffsets(geometry: BlockGeometry): fc.Arbitrary<number[]> {
   const max = geometry.maxOffsetNumber;
   const set = (highest: number, maxLength: number) =>
     fc.uniqueArray(fc.integer({ min: 1, max: highest }), { minLength: 1, maxLength, size: 'max' });

@@ -2,7 +2,6 @@
 import { expect } from 'vitest';
 import type { RadixTree } from '../src/index.ts';
 
-export const WORD = 0x1_0000_0000;
 export type Key = readonly [high: number, low: number];
 
 export const keyOf = (high: number, low: number): bigint => (BigInt(high) << 32n) | BigInt(low);
