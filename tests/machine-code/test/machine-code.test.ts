@@ -55,7 +55,7 @@ describe('the machine code', () => {
     expect(found).toEqual([]);
   });
 
-  it.each(['geometry', 'cursor', 'buffers', 'line pointers', 'heap', 'TIDs', 'index-only scan'] as const)(
+  it.each(['geometry', 'cursor', 'buffers', 'line pointers', 'heap', 'compaction', 'TIDs', 'index-only scan'] as const)(
     'covers %s',
     (what) => {
       const some = {
@@ -64,6 +64,7 @@ describe('the machine code', () => {
         buffers: ['BufferPool.pin', 'BufferPool.unpin', 'BufferPool.base'],
         'line pointers': ['linePointer', 'lpOffset', 'checkedItem'],
         heap: ['HeapScan.next', 'HeapScan.readPage', 'collectVisible', 'heapCount'],
+        compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'sortItems'],
         TIDs: ['RadixTidStore.has', 'RadixTidStore.add', 'RadixTree.find', 'SortedArrayTidStore.has'],
         'index-only scan': ['index-only scan: window', 'index-only scan: cursor, runs'],
       }[what];

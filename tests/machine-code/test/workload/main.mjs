@@ -8,6 +8,7 @@ import process from 'node:process';
 import * as geometry from '@blockwright/geometry';
 import { VisibilityCursor } from '@blockwright/visibilitymap';
 import { canaries, innocents } from './canaries.mjs';
+import { compactionTargets } from './compactions.mjs';
 import { openTables, work } from './table.mjs';
 import { geometryTargets, tableTargets } from './targets.mjs';
 import { tidTargets } from './tids.mjs';
@@ -24,6 +25,7 @@ try {
     ...geometryTargets,
     ...tableTargets(tables),
     ...tidTargets,
+    ...compactionTargets,
     ...indexOnlyWalks,
     ...innocents,
     ...canaries,
