@@ -88,6 +88,12 @@ describe('which rule holds where', () => {
   });
 });
 
+test('kernels in AssemblyScript are linted as the packages are that they belong to', async () => {
+  const divides = 'export function f(a: usize, b: usize): usize {\n  return a / b;\n}\n';
+  expect(await brokenRules('packages/page/assembly/canary.ts', divides)).toEqual(['blockwright/no-division']);
+  expect(await brokenRules('packages/page/assembly/canary.ts', divides.replace('/', '-'))).toEqual([]);
+});
+
 describe('canaries', () => {
   const file = 'packages/heap/src/canary.ts';
   const division = 'blockwright/no-division';
