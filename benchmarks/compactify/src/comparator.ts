@@ -1,4 +1,5 @@
 // What anyone would write first: a list of objects, sorted by a comparator. Printed beside the strategies, and none of them.
+import { SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import {
   LP_UNUSED,
   linePointer,
@@ -53,7 +54,7 @@ export function compactByComparator(m: PageMemory, base: number, doomed: Uint16A
   }
   pageSetUpper(m, base, upper);
   const used = doomed === undefined ? lastUsed : kept;
-  pageSetLower(m, base, 24 + used * 4);
+  pageSetLower(m, base, SIZE_OF_PAGE_HEADER + used * 4);
   if (doomed !== undefined) return;
   if (unused > kept - lastUsed) pageSetHasFreeLines(m, base);
   else pageClearHasFreeLines(m, base);
