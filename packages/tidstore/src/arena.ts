@@ -26,31 +26,39 @@ function chunkShiftFor(maxBytes: number): number {
 /** Words cut from chunks. All chunks but the first are of one size; the first grows to it by doubling. */
 export class Arena {
   /** The chunks, for whoever has a granule: `chunks[g >>> chunkShift]`, at word `(g & chunkMask) << GRANULE_SHIFT`. */
-  readonly chunks: Int32Array[] = [];
+  readonly chunks: Int32Array[];
   readonly chunkShift: number;
   readonly chunkMask: number;
   /** Sum of the byte lengths of all its memory. */
   bytes = 0;
+  /** The same without the chunks that wait, after {@link clear}, to be used again. */
+  bytesInUse = 0;
   /** The next granule never cut, and the first beyond the chunk that it is in. */
   private next = 0;
   private end = 0;
+  /** Chunks that are in use, or reserved. */
+  private claimed = 1;
   /** By length in granules: the granule that was given back last, whose first word is the one before it; 0 for none. */
   private readonly freed = new Int32Array(MAX_CUT + 1);
 
   constructor(maxBytes: number) {
     this.chunkShift = chunkShiftFor(maxBytes) - GRANULE_SHIFT;
     this.chunkMask = (1 << this.chunkShift) - 1;
+    const first = new Int32Array(FIRST_CHUNK_WORDS);
+    this.chunks = [first];
+    this.bytes = this.freed.byteLength + first.byteLength;
     this.clear();
   }
 
-  /** Forgets all that was cut; granule 0 stays with the owner, who finds one word in it. */
+  /** Forgets all that was cut, and keeps the chunks; granule 0 stays with the owner, who finds one word in it. */
   clear(): void {
-    this.chunks.length = 0;
-    this.chunks.push(new Int32Array(FIRST_CHUNK_WORDS));
+    const [first] = this.chunks;
+    first[0] = 0;
     this.next = 1;
-    this.end = FIRST_CHUNK_WORDS >>> GRANULE_SHIFT;
+    this.end = first.length >>> GRANULE_SHIFT;
+    this.claimed = 1;
     this.freed.fill(0);
-    this.bytes = this.freed.byteLength + this.chunks[0].byteLength;
+    this.bytesInUse = this.freed.byteLength + first.byteLength;
   }
 
   /**
@@ -63,22 +71,26 @@ export class Arena {
     const { chunks, chunkShift } = this;
     const whole = 1 << chunkShift;
     if (this.end < whole) return this.growFirst(granules);
-    if (chunks.length << chunkShift > this.end) return false; // a spare chunk is there already
-    if (chunks.length >= 1 << (MAX_GRANULES_SHIFT - chunkShift)) {
+    if (this.claimed << chunkShift > this.end) return false; // a spare chunk is reserved already
+    if (this.claimed >= 1 << (MAX_GRANULES_SHIFT - chunkShift)) {
       throw new StorageError('54000', 'a radix tree cannot have more than 4 GiB of memory', {
         detail: `Its nodes and values have ${String(this.bytes)} bytes.`,
         hint: 'Give the TID store a lower maxBytes, and empty it when it is full.',
       });
     }
-    const chunk = new Int32Array(whole << GRANULE_SHIFT);
-    chunks.push(chunk);
-    this.bytes += chunk.byteLength;
+    if (this.claimed === chunks.length) {
+      const chunk = new Int32Array(whole << GRANULE_SHIFT);
+      chunks.push(chunk);
+      this.bytes += chunk.byteLength;
+    }
+    this.bytesInUse += chunks[this.claimed].byteLength;
+    this.claimed++;
     return false;
   }
 
   /** Whether another chunk would be one too many. */
   get isAtLimit(): boolean {
-    return this.chunks.length >= 1 << (MAX_GRANULES_SHIFT - this.chunkShift);
+    return this.claimed >= 1 << (MAX_GRANULES_SHIFT - this.chunkShift);
   }
 
   private growFirst(granules: number): boolean {
@@ -87,7 +99,9 @@ export class Arena {
     while (size < whole && size - this.next < granules) size <<= 1;
     const chunk = new Int32Array(size << GRANULE_SHIFT);
     chunk.set(this.chunks[0]);
-    this.bytes += chunk.byteLength - this.chunks[0].byteLength;
+    const more = chunk.byteLength - this.chunks[0].byteLength;
+    this.bytes += more;
+    this.bytesInUse += more;
     this.chunks[0] = chunk;
     this.end = size;
     // grown to its full size, it may still be too small for what is asked

@@ -93,9 +93,10 @@ export class RadixTidStore implements TidStore {
   }
 
   isFull(): boolean {
-    return this.tree.memoryBytes > this.maxBytes || this.tree.arena.isAtLimit;
+    return this.tree.arena.bytesInUse > this.maxBytes || this.tree.arena.isAtLimit;
   }
 
+  /** Keeps the memory, for what is added next: a vacuum of several passes fills it again. */
   clear(): void {
     this.tree.clear();
     this.tids = 0;

@@ -26,7 +26,7 @@ export interface TidStore {
    * block always fits while it is not.
    */
   isFull(): boolean;
-  /** Forgets all TIDs. */
+  /** Forgets all TIDs. The memory is kept for the next ones; who wants none of it lets go of the store. */
   clear(): void;
 }
 

@@ -126,7 +126,7 @@ export class RadixTree {
     return { numKeys: this.keys, height: this.rootShift >>> 3, n4, n16, n32, n128, n256 };
   }
 
-  /** Forgets all keys and gives the memory back. */
+  /** Forgets all keys and keeps the memory, for those that come next. */
   clear(): void {
     this.arena.clear();
     this.root = 0;

@@ -71,7 +71,25 @@ describe('memoryBytes', () => {
     }
     expect(tree.memoryBytes).toBe(full);
     for (let i = 0; i < 50_000; i++) tree.delete(0, i * 257);
-    expect(tree.memoryBytes).toBe(new RadixTree().memoryBytes);
+    for (let i = 0; i < 50_000; i++) tree.set(0, i * 257, i);
+    expect(tree.memoryBytes).toBe(full);
+  });
+
+  test('what clear leaves is used again, and is not in use before', () => {
+    const store = new RadixTidStore(g, { maxBytes: 1 << 20 });
+    const model = new NaiveTidStore(g);
+    const full: number[] = [];
+    for (let pass = 0; pass < 3; pass++) {
+      let block = pass * 7;
+      for (; !store.isFull(); block += 1 + (block % 3)) add(store, block, [1 + (block % 40), 50, 60]);
+      full.push(store.memoryBytes);
+      expect(store.blockCount).toBeGreaterThan(10_000);
+      store.clear();
+      expect([store.isFull(), store.memoryBytes]).toEqual([false, full[pass]]);
+    }
+    expect(new Set(full).size).toBe(1);
+    for (let block = 0; block < 500; block++) for (const s of [store, model]) add(s, block * 9, [2, 100 + block, 900]);
+    expectSameStore(store, model, g);
   });
 
   test('a block that is replaced again and again takes no more', () => {
@@ -116,11 +134,12 @@ describe('a limit', () => {
 /** As if the arena had given out all its granules up to `granule`: its chunks below are one that nobody uses. */
 function lift(tree: RadixTree, granule: number): void {
   const { arena } = tree as unknown as {
-    arena: { chunks: Int32Array[]; chunkShift: number; next: number; end: number };
+    arena: { chunks: Int32Array[]; chunkShift: number; claimed: number; next: number; end: number };
   };
   const nobodys = new Int32Array(2 << arena.chunkShift);
   const chunk = granule >>> arena.chunkShift;
   while (arena.chunks.length < chunk) arena.chunks.push(nobodys);
+  arena.claimed = chunk;
   arena.end = chunk << arena.chunkShift;
   arena.next = arena.end;
 }
