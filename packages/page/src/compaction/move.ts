@@ -2,11 +2,12 @@
 // lies on multiples of 8 bytes, and every item has been checked.
 //
 // The primitive goes by length (Node.js 20, ns a call, measured one against another in one process): a loop over 32-bit
-// words takes 3 for 16 bytes, 10 for 40, 19 for 96, 27 for 136, 95 for 512; `copyWithin` 17 whatever the length, up to
-// 1 kB; `set` of a `subarray`, the only way from one buffer to another without a loop, 38, and 120 for 8 kB. So short
-// items are copied by a loop; long ones, joined with those that they abut, by `copyWithin`, which needs them in one
-// buffer: where they must be permuted, the page's item area is set aside as a whole first, and comes back as a whole.
-// Joining short items does not pay: the branch that ends a run is mispredicted, which costs more than the copy.
+// words, eight a turn, takes 3 to 5 for 16 bytes, 10 for 40, 17 for 96, 23 for 136, 82 for 512; `copyWithin` 17 whatever
+// the length, up to 500 bytes; `set` of a `subarray`, the only way from one buffer to another without a loop, 38 to 70,
+// and 120 for 8 kB. So short items are copied by a loop; long ones, joined with those that they abut, by `copyWithin`,
+// which needs them in one buffer: where they must be permuted, the page's item area is set aside as a whole first, and
+// comes back as a whole. To join short items does not pay: the branch that ends a run is mispredicted, which costs more
+// than the copy. Views of 64-bit floats are no faster than two words at a time, and might change a NaN's bits.
 import { SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import type { CompactionScratch } from './scratch.ts';
 
@@ -15,7 +16,7 @@ const HEADER_32 = SIZE_OF_PAGE_HEADER >>> 2;
 const LONG_32 = 18;
 /** The same in bytes, of an item with its padding. */
 const LONG_BYTES = LONG_32 << 2;
-/** The same where fewer than FEW_ITEMS move: to set the item area aside costs as much as to copy three of them. */
+/** The same where fewer than FEW_ITEMS move: to set the item area aside costs as much as a loop takes for two of them. */
 const FEW_LONG_BYTES = 200;
 const FEW_ITEMS = 8;
 /** Below this a loop is faster than the view that `set` needs, in 32-bit words. */
@@ -48,8 +49,8 @@ export function moveUp(u32: Uint32Array, start: number, end: number, by: number)
 }
 
 /**
- * Closes the gaps of items that lie in the order of their line pointers, downwards, from item `first` of the scratch's
- * list on: each run of items that abut moves as one.
+ * Closes the gaps of items that lie in the order of their line pointers, downwards, from the first of the scratch's list
+ * that is not in place on: each run of items that abut moves as one.
  */
 export function moveInPlace(u32: Uint32Array, base: number, scratch: CompactionScratch, count: number): void {
   const { linePointers, numbers } = scratch;
