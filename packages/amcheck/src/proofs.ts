@@ -139,6 +139,9 @@ export class ProofThreads {
   }
 }
 
+/** What runs TypeScript, where these files are run from source: of the repository, and no dependency of the package. */
+const SOURCE_LOADER = 'tsx/esm/api';
+
 /** From source, the thread needs what its owner had to be started with. */
 const BOOT = `
 const { workerData } = require('node:worker_threads');
@@ -149,7 +152,7 @@ function startWorker(): Worker {
   const isSource = import.meta.url.endsWith('.ts');
   const entry = new URL(isSource ? './prove-worker.ts' : './prove-worker.js', import.meta.url);
   const worker = isSource
-    ? new Worker(BOOT, { eval: true, workerData: { loader: import.meta.resolve('tsx/esm/api'), entry: entry.href } })
+    ? new Worker(BOOT, { eval: true, workerData: { loader: import.meta.resolve(SOURCE_LOADER), entry: entry.href } })
     : new Worker(entry);
   worker.on('error', () => {}); // what it has not done, its owner does
   worker.unref();

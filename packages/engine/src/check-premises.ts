@@ -27,7 +27,7 @@ export interface CheckPremises {
 }
 
 /** What the catalogs say of one table. */
-export interface CheckedTable {
+interface CheckedTable {
   readonly descriptor: TupleDescriptor;
   readonly isUtf8: boolean;
   readonly xids: XidRange | undefined;
