@@ -104,7 +104,7 @@ export function lay(g: BlockGeometry, layout: Layout): { m: PageMemory; base: nu
 }
 
 /** Offset numbers of the line pointers with an item that counts, in the order in which `how` leaves the items. */
-export function orderOf(m: PageMemory, base: number, how: Compaction): number[] {
+function orderOf(m: PageMemory, base: number, how: Compaction): number[] {
   const numbers = stored(m, base);
   const place = (o: number): number => lpOffset(linePointer(m, base, o));
   return how === 'sort' ? numbers.sort((a, b) => place(b) - place(a)) : numbers;
