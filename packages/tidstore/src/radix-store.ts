@@ -1,5 +1,5 @@
 // The TID store on the radix tree: a block's key is its number, its value the set of its offsets.
-import { type BlockNumber, checkOptions, type OffsetNumber } from '@blockwright/base';
+import { type BlockNumber, checkOptions, INVALID_BLOCK_NUMBER, type OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { countOf, freeValue, hasOffset, pairOf, readOffsets, writeBitmap } from './offsets.ts';
 import { areCounts, refuseTids, type TidCursor, type TidStore } from './store.ts';
@@ -7,6 +7,7 @@ import { type RadixStats, RadixTree } from './tree.ts';
 import type { RadixCursor } from './tree-cursor.ts';
 
 const hasElsewhere = hasOffset;
+const INVALID: BlockNumber = INVALID_BLOCK_NUMBER;
 
 /**
  * TIDs in an adaptive radix tree: about 4.2 bytes a block where blocks are dense and offsets are 31 or below.
@@ -17,6 +18,9 @@ export class RadixTidStore implements TidStore {
   private readonly maxOffset: number;
   private readonly maxBytes: number;
   private tids = 0;
+  /** The block last asked about, and its value: an index in the table's order asks about a block many times in a row. */
+  private lastBlock: BlockNumber = INVALID;
+  private lastValue = 0;
 
   /**
    * `maxBytes`: when the memory is above it, {@link isFull} says so. Memory grows in steps of 256 kB, or of 1/16 of
@@ -54,6 +58,8 @@ export class RadixTidStore implements TidStore {
       bits |= 1 << o;
     }
     if (last > this.maxOffset) refuseTids(block, offsets, count, this.maxOffset);
+    this.lastBlock = INVALID;
+    this.lastValue = 0;
     const { tree } = this;
     const was = tree.place(0, block);
     const words = tree.slotWords;
@@ -71,9 +77,15 @@ export class RadixTidStore implements TidStore {
   }
 
   has(block: BlockNumber, o: OffsetNumber): boolean {
-    const value = this.tree.find(0, block);
-    if ((value & 1) !== 0) return (o - 1) >>> 0 < 31 && ((value >>> o) & 1) !== 0;
-    return value !== 0 && hasElsewhere(this.tree.arena, value, o);
+    let value = this.lastValue;
+    if (block !== this.lastBlock) {
+      if (block >>> 0 !== block) return false;
+      value = this.tree.find(0, block);
+      this.lastBlock = block;
+      this.lastValue = value;
+    }
+    if ((value & 1) !== 0) return (o | 0) === o && (o - 1) >>> 0 < 31 && ((value >>> o) & 1) !== 0;
+    return value !== 0 && (o | 0) === o && hasElsewhere(this.tree.arena, value, o);
   }
 
   cursor(): TidCursor {
@@ -100,6 +112,8 @@ export class RadixTidStore implements TidStore {
   clear(): void {
     this.tree.clear();
     this.tids = 0;
+    this.lastBlock = INVALID;
+    this.lastValue = 0;
   }
 
   /** What the tree is made of. */

@@ -128,6 +128,7 @@ export class SortedArrayTidStore implements TidStore {
   has(block: BlockNumber, o: OffsetNumber): boolean {
     const { blocks, offsets } = this;
     const wanted = block >>> 0; // so that the compiler sees both sides as unsigned
+    if (wanted !== block || (o | 0) !== o) return false;
     let from = 0;
     let to = this.length - 1;
     while (from <= to) {

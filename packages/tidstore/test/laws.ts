@@ -181,6 +181,42 @@ export const LAWS: Readonly<Record<string, Law>> = {
     expectSame(store, model, geometry);
     expect(store.has(2 ** 32 - 1, 1)).toBe(false);
   },
+  'what is no TID is not there': (make) => {
+    const store = make();
+    add(store, 5, [1, 2, 40]);
+    add(store, 6, [2, 3]);
+    add(store, 2 ** 32 - 2, [1]);
+    expect(store.has(5, 1)).toBe(true);
+    const noBlocks = [-2, -1, 0.5, 5.5, 2 ** 32, 2 ** 32 + 5, 2 ** 53 + 6, Number.NaN, Number.POSITIVE_INFINITY];
+    for (const block of noBlocks) for (const o of [1, 2, 40]) expect(store.has(block, o), `${block}`).toBe(false);
+    const noOffsets = [
+      -31,
+      -1,
+      0,
+      0.5,
+      1.5,
+      2 ** 16 + 1,
+      2 ** 32 + 1,
+      2 ** 32 + 40,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+    ];
+    for (const block of [5, 6]) for (const o of noOffsets) expect(store.has(block, o), `${o}`).toBe(false);
+    expect(store.has(5, 40)).toBe(true);
+  },
+  'an answer does not outlive a change of its block': (make) => {
+    const store = make();
+    const seen = () => [1, 2, 3].map((o) => store.has(7, o));
+    expect(seen()).toEqual([false, false, false]);
+    add(store, 7, [1, 3]);
+    expect(seen()).toEqual([true, false, true]);
+    add(store, 7, [2]);
+    expect(seen()).toEqual([false, true, false]);
+    store.clear();
+    expect(seen()).toEqual([false, false, false]);
+    add(store, 7, [3]);
+    expect(seen()).toEqual([false, false, true]);
+  },
   'a block that is added again has its offsets replaced': (make, geometry) => {
     const max = geometry.maxOffsetNumber;
     const sets = [[1], [1, 31], [32], [5, max], [1, 2, 3, max], [max - 2, max - 1, max], [40, 50, 60], [31]];
