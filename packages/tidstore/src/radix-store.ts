@@ -104,8 +104,10 @@ export class RadixTidStore implements TidStore {
     return this.tids;
   }
 
+  /** An empty store never is: whoever empties it must get on, however small `maxBytes` is. */
   isFull(): boolean {
-    return this.tree.arena.bytesInUse > this.maxBytes || this.tree.arena.isAtLimit;
+    const { arena, numKeys } = this.tree;
+    return numKeys !== 0 && (arena.bytesInUse > this.maxBytes || arena.isAtLimit);
   }
 
   /** Keeps the memory, for what is added next: a vacuum of several passes fills it again. */

@@ -23,7 +23,7 @@ export interface TidStore {
   readonly tidCount: number;
   /**
    * Whether the limit is reached: whoever adds asks between two blocks, and empties the store first when it is. One more
-   * block always fits while it is not.
+   * block always fits while it is not. An empty store is never full.
    */
   isFull(): boolean;
   /** Forgets all TIDs. The memory is kept for the next ones; who wants none of it lets go of the store. */

@@ -123,6 +123,24 @@ describe('a limit', () => {
     expect(store.isFull()).toBe(false);
   });
 
+  test.each([1, 2000, 2584, 3000, 5000, 8000])(
+    'of %i bytes, less than an empty store may have, takes a block a pass',
+    (maxBytes) => {
+      const store = new RadixTidStore(g, { maxBytes });
+      let passes = 0;
+      for (let block = 0; block < 3000; block++) {
+        if (store.isFull()) {
+          passes++;
+          store.clear();
+          expect(store.isFull()).toBe(false);
+        }
+        add(store, block, [1, 40, 50]);
+        expect(store.has(block, 40)).toBe(true);
+      }
+      expect(passes).toBeGreaterThan(2);
+    },
+  );
+
   test.each(BLOCK_SIZES)('a store of %i-byte blocks begins small', (size) => {
     const store = new RadixTidStore(BlockGeometry.of(size));
     expect(store.memoryBytes).toBeLessThan(3000);
