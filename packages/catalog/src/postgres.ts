@@ -438,13 +438,15 @@ export class PostgresDirectory implements Disposable {
     const relation = new Relation({ pool: this.pool, storage: this.openStorage(locator), name });
     const columns = names.map((column) => layout.indexOf(column));
     const scan = new HeapScan(relation, layout, { columns, unknown: 'skip' });
-    const rows: CatalogRow[] = [];
+    const rows: Record<string, unknown>[] = [];
     for (let batch = scan.next(); batch !== undefined; batch = scan.next()) {
-      for (let i = 0; i < batch.length; i++) {
-        const row: Record<string, unknown> = {};
-        for (const [k, name] of names.entries())
-          row[name] = vectorValue(layout.columns[columns[k]].type, batch.vectors[k], i);
-        rows.push(row);
+      const first = rows.length;
+      for (let i = 0; i < batch.length; i++) rows.push({});
+      // Column by column: a catalog has thousands of rows, and each of its columns one type.
+      for (let k = 0; k < names.length; k++) {
+        const { type } = layout.columns[columns[k]];
+        const vector = batch.vectors[k];
+        for (let i = 0; i < batch.length; i++) rows[first + i][names[k]] = vectorValue(type, vector, i);
       }
     }
     if (scan.unknown > 0) {

@@ -6,6 +6,7 @@ import {
   lpLength,
   lpOffset,
   makeLinePointer,
+  type PageMemory,
   pageMemory,
   pageSetChecksum,
   setLinePointer,
@@ -19,7 +20,6 @@ import {
   setTupleInfomask,
   setTupleXmax,
   setTupleXmin,
-  type TupleMemory,
   text,
   tupleInfomask,
 } from '@blockwright/tuple';
@@ -48,7 +48,7 @@ let sound: OwnFiles;
 const planted: Record<string, OwnFiles> = {};
 
 /** A copy of the sound files with a fault in one tuple, its page's checksum right again unless it shall not be. */
-function plant(name: string, change: (m: TupleMemory, pos: number, base: number) => void, checksum = true): void {
+function plant(name: string, change: (m: PageMemory, pos: number, base: number) => void, checksum = true): void {
   const m = pageMemory(new Uint8Array(sound.main).buffer);
   const base = BLOCK * SERVER_BLOCK_SIZE;
   change(m, base + lpOffset(linePointer(m, base, OFFSET)), base);

@@ -3,7 +3,7 @@ import type { BenchmarkReport, Cell, ReportColumn } from '@blockwright/benchmark
 import { describe, expect, test } from 'vitest';
 import { benchmarkTables, fitTable } from '../src/output/bench-table.ts';
 import { colorsFor } from '../src/output/colors.ts';
-import { wrapWords } from '../src/output/table.ts';
+import { wrapWords } from '../src/output/format.ts';
 import { cli } from './fake-io.ts';
 
 const plain = colorsFor(process.stdout, { NO_COLOR: '1' });

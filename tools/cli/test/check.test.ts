@@ -84,7 +84,20 @@ describe('text', () => {
     expect(findings).toHaveLength(1);
     expect(findings[0]).toMatch(/^error: base\/16384\/16462, block 3, byte 8: .*checksum.* \[[a-z_.]+\]$/);
     expect(stdout).toMatch(/base\/16384\/16462 +heap .* 1\n/);
-    expect(stdout).toMatch(/: 1\s+error\.\n$/);
+    expect(stdout).toMatch(/: 1\s+error\.\n {2}--files lists the others too\.\n$/);
+  });
+
+  test('of many files those with findings are listed, and all with --files', async () => {
+    const directory = copy();
+    const lines = async (...flags: string[]): Promise<string[]> =>
+      (await cli(['check', directory, ...flags])).stdout.split('\n').filter((line) => /^(base|global)\//.test(line));
+    expect(await lines()).toEqual([]);
+    expect((await cli(['check', directory])).stdout).toMatch(/: no\s+fault\s+found\.\n {2}--files lists them\.\n$/);
+    const all = await lines('--files');
+    expect(all.length).toBeGreaterThan(50);
+    change(join(directory, pathOf('8k', 'churn')), flipAt(8192 * 3 + 5000));
+    expect(await lines()).toEqual([expect.stringMatching(/^base\/16384\/16462 .* 1$/)]);
+    expect(await lines('--files')).toHaveLength(all.length);
   });
 
   test('colours on a terminal alone', async () => {

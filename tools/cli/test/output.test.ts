@@ -4,10 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { ClosedPipe, CommandFailure, Interrupted, UsageError } from '../src/failures.ts';
 import { colorsFor } from '../src/output/colors.ts';
 import { printable, tellError } from '../src/output/errors.ts';
+import { formatBytes, formatCount, formatDuration } from '../src/output/format.ts';
 import { toJson } from '../src/output/json.ts';
 import { progressLine } from '../src/output/progress.ts';
 import { copyField, csvField, type RowFormat, rowPrinter } from '../src/output/rows.ts';
-import { formatBytes, formatCount, formatDuration, formatTable } from '../src/output/table.ts';
+import { formatTable } from '../src/output/table.ts';
 
 const plain = colorsFor(process.stdout, { NO_COLOR: '1' });
 const text = (value: unknown) => String(value);

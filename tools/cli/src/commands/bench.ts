@@ -20,8 +20,7 @@ import { Argument, Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { CommandFailure, Interrupted, UsageError } from '../failures.ts';
 import { addExamples, choiceOf, jsonOption } from '../options.ts';
-import { benchmarkTables, fitTable } from '../output/bench-table.ts';
-import { formatTable, wrapWords } from '../output/table.ts';
+import { wrapWords } from '../output/format.ts';
 
 interface Entry {
   readonly name: string;
@@ -114,6 +113,7 @@ function listCommand(context: Context): Command {
         return;
       }
       const rows = benchmarks.map(({ name, summary }) => [name, summary]);
+      const { formatTable } = await import('../output/table.ts');
       context.out.write(formatTable([{ title: 'benchmark' }, { title: 'what it measures' }], rows, context.colors));
     });
 }
@@ -137,7 +137,7 @@ function runCommand(context: Context, entry: Entry, benchmark: Benchmark): Comma
     const options = optionValues(benchmark, { ...given, ...named });
     const report = await runBenchmark(context, benchmark, options);
     if (given.json === true) context.out.line(reportJson(report));
-    else printReport(context, benchmark, report);
+    else await printReport(context, benchmark, report);
   });
 }
 
@@ -207,7 +207,8 @@ async function runBenchmark(context: Context, benchmark: Benchmark, options: Opt
   }
 }
 
-function printReport(context: Context, benchmark: Benchmark, report: BenchmarkReport): void {
+async function printReport(context: Context, benchmark: Benchmark, report: BenchmarkReport): Promise<void> {
+  const { benchmarkTables, fitTable } = await import('../output/bench-table.ts');
   const { out, colors, columns: width } = context;
   const paragraph = (text: string, indent?: string) => out.line(wrapWords(text, width, indent));
   out.line(colors.bold(wrapWords(`${benchmark.name}: ${benchmark.summary}`, width)));

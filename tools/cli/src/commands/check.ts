@@ -16,6 +16,7 @@ interface Options {
   readonly directory?: string;
   readonly blockSize?: ReturnType<typeof blockSizeValue>;
   readonly jobs: number;
+  readonly files?: boolean;
   readonly json?: boolean;
 }
 
@@ -40,6 +41,7 @@ export function checkCommand(context: Context): Command {
         .argParser(jobsValue)
         .default(availableParallelism(), 'as many as the machine runs at once'),
     )
+    .addOption(new Option('--files', 'list every file, also where there are many'))
     .addOption(jsonOption())
     .action((paths: string[], options: Options) => check(context, paths, options));
   return addExamples(command, [
@@ -95,7 +97,7 @@ async function checkOne(context: Context, path: string, options: Options): Promi
       );
     });
     if (options.json !== true) {
-      printReport(context, report, findings);
+      await printReport(context, report, findings, options.files === true);
       await context.out.flush();
     }
     return { path, report, findings };

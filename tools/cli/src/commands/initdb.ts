@@ -4,7 +4,7 @@ import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { addExamples, blockSizeValue, dataDirectory, dataOption, jsonOption, powerOfTwoSize } from '../options.ts';
 import { printable } from '../output/errors.ts';
-import { formatBytes } from '../output/table.ts';
+import { formatBytes } from '../output/format.ts';
 
 interface Options {
   readonly directory?: string;

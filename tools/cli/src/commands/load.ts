@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failures.ts';
 import { addExamples, dataDirectory, dataOption, jsonOption, listOf, numberBetween } from '../options.ts';
-import { formatBytes, formatCount, formatDuration, formatTable } from '../output/table.ts';
+import { formatBytes, formatCount, formatDuration } from '../output/format.ts';
 
 const TABLE_NAMES = ['region', 'nation', 'supplier', 'customer', 'part', 'partsupp', 'orders', 'lineitem'] as const;
 const SMALLEST_SCALE = 0.001;
@@ -93,7 +93,7 @@ async function loadTpch(context: Context, options: Options): Promise<void> {
     database.close();
   }
   if (options.json === true) context.json(loaded);
-  else printLoaded(context, loaded);
+  else await printLoaded(context, loaded);
 }
 
 async function loadTable(
@@ -129,7 +129,8 @@ async function loadTable(
   };
 }
 
-function printLoaded(context: Context, loaded: readonly Loaded[]): void {
+async function printLoaded(context: Context, loaded: readonly Loaded[]): Promise<void> {
+  const { formatTable } = await import('../output/table.ts');
   const rows = loaded.map(({ table, rows: count, pages, bytes, milliseconds }) => [
     table,
     formatCount(count),

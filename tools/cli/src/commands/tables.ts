@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { addExamples, databaseOption, dataDirectory, dataOption, jsonOption } from '../options.ts';
-import { formatBytes, formatCount, formatTable } from '../output/table.ts';
+import { formatBytes, formatCount } from '../output/format.ts';
 import { type ListedTable, openTables, type TableSource } from '../sources.ts';
 
 interface Options {
@@ -49,7 +49,7 @@ async function listTables(context: Context, argument: string | undefined, option
     context.message('there are no tables; with --all, the catalogs are listed');
     return;
   }
-  printTables(context, tables, options.count === true);
+  await printTables(context, tables, options.count === true);
 }
 
 /** A count never fails for rows of unknown fate: their number is said. */
@@ -61,7 +61,12 @@ function countRows(context: Context, source: TableSource, table: ListedTable): L
   return { ...table, rows };
 }
 
-function printTables(context: Context, tables: readonly (ListedTable & { rows?: number })[], counted: boolean): void {
+async function printTables(
+  context: Context,
+  tables: readonly (ListedTable & { rows?: number })[],
+  counted: boolean,
+): Promise<void> {
+  const { formatTable } = await import('../output/table.ts');
   const right = { align: 'right' } as const;
   const columns = [
     { title: 'table' },

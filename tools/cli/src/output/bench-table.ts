@@ -3,7 +3,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { type BenchmarkReport, type Cell, type ReportColumn, significant } from '@blockwright/benchmark';
 import type { Colors } from './colors.ts';
-import { formatBytes, formatTable, type TableColumn } from './table.ts';
+import { formatBytes } from './format.ts';
+import { formatTable, type TableColumn } from './table.ts';
 
 /** The table of a report, ready for `formatTable`. */
 export interface ReportTable {

@@ -4,7 +4,7 @@ import type { CheckReport } from '@blockwright/engine';
 import type { Context } from '../context.ts';
 import type { Colors } from './colors.ts';
 import { printable } from './errors.ts';
-import { formatCount, formatTable, wrapWords } from './table.ts';
+import { formatCount, wrapWords } from './format.ts';
 
 /** `error: base/5/16384, block 3, offset 7: … [heap.tuple.xmin_in_future]`. */
 export function findingLine(finding: Finding, colors: Colors): string {
@@ -28,10 +28,36 @@ function severityColor(severity: Severity, colors: Colors): (text: string) => st
 type CheckedFile = CheckReport['files'][number];
 type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'mapBits';
 
+/** More files than these are listed on request only: a new PostgreSQL directory has a thousand. */
+const FEW_FILES = 40;
+
 /** The table of files, and a sentence that sums it up. */
-export function printReport(context: Context, report: CheckReport, findings: readonly Finding[]): void {
-  const { out, colors } = context;
+export async function printReport(
+  context: Context,
+  report: CheckReport,
+  findings: readonly Finding[],
+  allFiles: boolean,
+): Promise<void> {
+  const { out } = context;
   const { files } = report;
+  const listed = allFiles || files.length <= FEW_FILES ? files : files.filter(hasFindings);
+  if (findings.length > 0) out.line();
+  if (listed.length > 0) {
+    await printFiles(context, listed);
+    out.line();
+  }
+  printSum(context, report, findings);
+  if (listed.length < files.length) {
+    out.line(context.colors.dim(`  --files lists ${listed.length === 0 ? 'them' : 'the others too'}.`));
+  }
+}
+
+function hasFindings(file: CheckedFile): boolean {
+  return file.errors + file.warnings > 0;
+}
+
+async function printFiles({ out, colors }: Context, files: readonly CheckedFile[]): Promise<void> {
+  const { formatTable } = await import('./table.ts');
   const right = { align: 'right' } as const;
   const columns = [
     { title: 'file' },
@@ -51,10 +77,12 @@ export function printReport(context: Context, report: CheckReport, findings: rea
     formatCount(file.linePointers),
     formatCount(file.tuples),
     formatCount(file.mapBits),
-    file.errors + file.warnings === 0 ? '' : formatCount(file.errors + file.warnings),
+    hasFindings(file) ? formatCount(file.errors + file.warnings) : '',
   ]);
-  if (findings.length > 0) out.line();
-  if (files.length > 0) out.write(formatTable(columns, rows, colors));
+  out.write(formatTable(columns, rows, colors));
+}
+
+function printSum({ out, columns }: Context, { files, path }: CheckReport, findings: readonly Finding[]): void {
   const sum = (field: Counted, which: (file: CheckedFile) => boolean = () => true) =>
     files.reduce((total, file) => total + (which(file) ? file[field] : 0), 0);
   const counted = [
@@ -69,8 +97,7 @@ export function printReport(context: Context, report: CheckReport, findings: rea
       'map bit',
     ),
   ].join(', ');
-  out.line();
-  out.line(wrapWords(`${printable(report.path)}: ${counted} verified: ${verdict(findings)}.`, context.columns, '  '));
+  out.line(wrapWords(`${printable(path)}: ${counted} verified: ${verdict(findings)}.`, columns, '  '));
 }
 
 /** Names that are too long for a column. */

@@ -2,8 +2,8 @@
 import type { CompactionPreview, PageLayout } from '@blockwright/pageinspect';
 import type { Colors } from './colors.ts';
 import { printable } from './errors.ts';
+import { formatCount } from './format.ts';
 import { indentFor, pageBytesText, pageMap, paragraph } from './page-map.ts';
-import { formatCount } from './table.ts';
 
 /** The map of a page, what its bytes are, and what is wrong with its line pointers. */
 export function layoutText(layout: PageLayout, columns: number, colors: Colors, before?: PageLayout): string {

@@ -6,7 +6,7 @@
 //   512  3━━━━━━2━━━━━━░░░░░░░1━━━━━━━━
 import type { PageLayout, PageRegion } from '@blockwright/pageinspect';
 import type { Colors } from './colors.ts';
-import { formatCount, wrapWords } from './table.ts';
+import { formatCount, wrapWords } from './format.ts';
 
 type Look =
   | 'header'

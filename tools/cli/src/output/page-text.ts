@@ -9,7 +9,8 @@ import {
 } from '@blockwright/pageinspect';
 import type { Colors } from './colors.ts';
 import { printable } from './errors.ts';
-import { formatCount, formatTable, wrapWords } from './table.ts';
+import { formatCount, wrapWords } from './format.ts';
+import { formatTable } from './table.ts';
 
 /** Widths of the columns of a line a page: fixed, so that lines can be printed as they are read. */
 const SUMMARY: readonly (readonly [title: string, width: number])[] = [

@@ -2,7 +2,7 @@
 import type { Progress } from '@blockwright/base';
 import cliProgress from 'cli-progress';
 import type { OutputStream } from '../io.ts';
-import { formatCount, formatDuration } from './table.ts';
+import { formatCount, formatDuration } from './format.ts';
 
 /** Where long work says how far it is. */
 export interface ProgressDisplay {
