@@ -105,8 +105,11 @@ function openSegment(
   let file: VfsFile | undefined;
   let bytes: number;
   try {
-    if (vfs.stat(path)?.isDirectory === true) {
-      fault('is_directory', 'it is a directory, where a file of a relation is due');
+    const stat = vfs.stat(path);
+    if (stat !== undefined && !stat.isFile) {
+      // To open a pipe would wait for its other end, and no signal would be seen meanwhile.
+      if (stat.isDirectory) fault('is_directory', 'it is a directory, where a file of a relation is due');
+      else fault('not_regular', 'it is a pipe, socket or device, where a file of a relation is due');
       return { ...nothing, firstBlock };
     }
     file = vfs.open(path, 'r');

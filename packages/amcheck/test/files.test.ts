@@ -200,6 +200,16 @@ describe.each(BLOCK_SIZES)('files of pages of %i bytes', (size) => {
     expect(summaries).toMatchObject([{ pages: 2, tuples: 6 }, { errors: 1 }, { errors: 1 }]);
   });
 
+  it('that are no regular files are not opened, which could wait for ever', () => {
+    const relation = two().writeBytes(new Uint8Array(0), '1000_fsm');
+    const { vfs } = relation;
+    vfs.plant({ operation: 'open', path: '1000_fsm', errno: 'EIO' });
+    const stat = vfs.stat.bind(vfs);
+    const pipe = { size: 0, isDirectory: false, isFile: false, modifiedMs: 0 };
+    vfs.stat = (path) => (path.endsWith('_fsm') ? pipe : stat(path));
+    expect(relation.check().findings).toMatchObject([{ code: 'file.not_regular', file: '1000_fsm', fork: 'fsm' }]);
+  });
+
   it('of which some blocks cannot be read: those are findings, the rest is checked', () => {
     const relation = two();
     relation.vfs.plant({ operation: 'read', path: '/d/1000', errno: 'EIO', times: 2 }); // the run, then block 0 alone
