@@ -1,4 +1,4 @@
-// AssemblyScript, compiled to WebAssembly (scripts/build-kernel.mjs): proves that pages hold nothing which a check would
+// AssemblyScript, compiled to WebAssembly (scripts/kernel.ts): proves that pages hold nothing which a check would
 // report. It says yes only of what the TypeScript beside it would find clean, in one pass and without an object; of the
 // rest it says "not proven", and the TypeScript looks and tells. Every rule here is one of tuple-header.ts,
 // tuple-attributes.ts, heap-page.ts, pages.ts or @blockwright/page's findings.ts.
