@@ -25,7 +25,7 @@ import { tooManyBytes } from './repair.ts';
  * or `o` has no item. The page is untouched in both cases.
  */
 export function pageIndexTupleDelete(m: PageMemory, base: number, g: BlockGeometry, o: OffsetNumber): void {
-  checkedTarget(m, base, g, o);
+  targetApart(m, base, g, o);
   deleteChecked(m, base, o);
 }
 
@@ -43,7 +43,7 @@ function deleteChecked(m: PageMemory, base: number, o: OffsetNumber): void {
  * @throws as {@link pageIndexTupleDelete}.
  */
 export function pageIndexTupleDeleteNoCompact(m: PageMemory, base: number, g: BlockGeometry, o: OffsetNumber): void {
-  const lp = checkedTarget(m, base, g, o);
+  const lp = targetApart(m, base, g, o);
   if (o < pageMaxOffset(m, base)) setLinePointer(m, base, o, 0);
   else pageSetLower(m, base, pageLower(m, base) - 4);
   closeGap(m, base, lp & 0x7fff, ((lp >>> 17) + 7) & ~7);
@@ -65,7 +65,7 @@ export function pageIndexTupleOverwrite(
   length: number,
 ): boolean {
   checkSource(src, from, length);
-  const lp = checkedTarget(m, base, g, o);
+  const lp = targetApart(m, base, g, o);
   const growth = ((length + 7) & ~7) - (((lp >>> 17) + 7) & ~7);
   if (growth > pageUpper(m, base) - pageLower(m, base)) return false;
   closeGap(m, base, lp & 0x7fff, -growth);
@@ -75,15 +75,13 @@ export function pageIndexTupleOverwrite(
   return true;
 }
 
-/**
- * As many or fewer are deleted one by one, by measurement: one by one, each costs a pass over all line pointers to check
- * them and two to move them, and a compaction about four, or five with a sort, or three where it can move in place.
- */
-const RETAIL_DELETES: Readonly<Record<Compaction, number>> = { sort: 2, workspace: 2, adaptive: 1 };
+/** As many or fewer are deleted one by one, as in PostgreSQL: it costs less than to look at every item, and keeps order. */
+const RETAIL_DELETES = 2;
 
 /**
- * Deletes the items of the first `count` of `offsets`, which must rise, and closes all gaps: higher offset numbers go
- * down. PostgreSQL: `PageIndexMultiDelete`.
+ * Deletes the items of the first `count` of `offsets`, which must rise: higher offset numbers go down. One or two are
+ * deleted one by one, and gaps that were there before stay; of more, all gaps are closed. An item that overlaps one to
+ * delete keeps its bytes. PostgreSQL: `PageIndexMultiDelete`.
  * @throws RangeError when the offsets do not rise or do not exist; StorageError XX001 when a bound or a line pointer is
  * corrupted, or one to delete has no item. The page is untouched in both cases.
  */
@@ -99,11 +97,7 @@ export function pageIndexMultiDelete(
   checkCompaction(g, scratch, how);
   checkPageBounds(m, base, g);
   checkRising(offsets, count, pageMaxOffset(m, base));
-  if (count <= RETAIL_DELETES[how]) {
-    for (let i = 0; i < count; i++) checkedTarget(m, base, g, offsets[i] as number);
-    for (let i = count - 1; i >= 0; i--) deleteChecked(m, base, offsets[i] as number);
-    return;
-  }
+  if (count <= RETAIL_DELETES && deleteOneByOne(m, base, g, offsets, count)) return;
   const { u32 } = m;
   const start = (base + SIZE_OF_PAGE_HEADER) >>> 2;
   const end = start + pageMaxOffset(m, base);
@@ -116,6 +110,16 @@ export function pageIndexMultiDelete(
   else for (let i = 0; i < scratch.inPlace; i++) u32[start + i] = scratch.linePointers[i] as number;
   pageSetLower(m, base, SIZE_OF_PAGE_HEADER + (kept << 2));
   moveItems(m, base, scratch, items, how);
+}
+
+/** False, and nothing deleted, when one of them overlaps another item: to close its gap would cut that item's bytes. */
+function deleteOneByOne(m: PageMemory, base: number, g: BlockGeometry, offsets: Uint16Array, count: number): boolean {
+  for (let i = 0; i < count; i++) {
+    const o = offsets[i] as number;
+    if (overlapping(m, base, o, checkedTarget(m, base, g, o)) !== 0) return false;
+  }
+  for (let i = count - 1; i >= 0; i--) deleteChecked(m, base, offsets[i] as number);
+  return true;
 }
 
 /** Which line pointer is corrupted, or else that the items that stay have no room; one of the two is the case. */
@@ -153,7 +157,7 @@ function checkRising(offsets: Uint16Array, count: number, most: OffsetNumber): v
   }
 }
 
-/** Line pointer `o` with its item, when every line pointer of the page can be believed and no item overlaps its item. */
+/** Line pointer `o` with its item, when every line pointer of the page can be believed. */
 function checkedTarget(m: PageMemory, base: number, g: BlockGeometry, o: OffsetNumber): number {
   checkPageBounds(m, base, g);
   const count = pageMaxOffset(m, base);
@@ -162,14 +166,30 @@ function checkedTarget(m: PageMemory, base: number, g: BlockGeometry, o: OffsetN
   const special = pageSpecial(m, base);
   const target = linePointer(m, base, o);
   if (target >>> 17 === 0 || !itemIsInBounds(target, upper, special)) throw corruptLinePointer(m, base, g, o);
-  const start = target & 0x7fff;
-  const end = start + (target >>> 17);
   for (let i = 1; i <= count; i++) {
     const lp = linePointer(m, base, i);
-    if (lp >>> 17 === 0) continue;
-    if (!itemIsInBounds(lp, upper, special)) throw corruptLinePointer(m, base, g, i);
-    if (i !== o && (lp & 0x7fff) < end && (lp & 0x7fff) + (lp >>> 17) > start) throw overlap(m, base, g, i, o);
+    if (lp >>> 17 !== 0 && !itemIsInBounds(lp, upper, special)) throw corruptLinePointer(m, base, g, i);
   }
+  return target;
+}
+
+/** The first line pointer whose item overlaps that of line pointer `o`, which is `target`; 0 when none does. */
+function overlapping(m: PageMemory, base: number, o: OffsetNumber, target: number): OffsetNumber | 0 {
+  const start = target & 0x7fff;
+  const end = start + (target >>> 17);
+  const count = pageMaxOffset(m, base);
+  for (let i = 1; i <= count; i++) {
+    const lp = linePointer(m, base, i);
+    if (i !== o && lp >>> 17 !== 0 && (lp & 0x7fff) < end && (lp & 0x7fff) + (lp >>> 17) > start) return i;
+  }
+  return 0;
+}
+
+/** {@link checkedTarget}, when no item overlaps its item. */
+function targetApart(m: PageMemory, base: number, g: BlockGeometry, o: OffsetNumber): number {
+  const target = checkedTarget(m, base, g, o);
+  const other = overlapping(m, base, o, target);
+  if (other !== 0) throw overlap(m, base, g, other, o);
   return target;
 }
 

@@ -23,7 +23,7 @@ export class PageMemoryViews implements PageMemory {
   /**
    * Views of `byteLength` bytes of `buffer` from `byteOffset` on; both must be multiples of 4.
    * @param kernel of that buffer, when byteOffset is 0.
-   * @throws RangeError when they are not, or reach beyond the buffer.
+   * @throws RangeError when they are not, or reach beyond the buffer; TypeError when `buffer` is a typed array.
    */
   constructor(
     buffer: ArrayBufferLike,
@@ -31,6 +31,8 @@ export class PageMemoryViews implements PageMemory {
     byteLength: number = buffer.byteLength - byteOffset,
     kernel: ChecksumKernel | null = null,
   ) {
+    // A typed array would be copied, element by element, and each view would be of a copy of its own.
+    if (ArrayBuffer.isView(buffer)) throw new TypeError('page memory is over an ArrayBuffer, not over a view of one');
     if ((byteOffset & 3) !== 0 || (byteLength & 3) !== 0) {
       throw new RangeError(`page memory of ${byteLength} bytes from byte ${byteOffset}: both must be multiples of 4`);
     }
@@ -43,7 +45,7 @@ export class PageMemoryViews implements PageMemory {
 
 /**
  * The three views of a buffer.
- * @throws RangeError when its length is no multiple of 4.
+ * @throws RangeError when its length is no multiple of 4; TypeError when it is a typed array: its `buffer` is meant.
  */
 export function pageMemory(buffer: ArrayBufferLike): PageMemory {
   return new PageMemoryViews(buffer);

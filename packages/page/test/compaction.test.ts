@@ -15,6 +15,7 @@ import {
   type PageMemory,
   PageMemoryViews,
   pageIndexMultiDelete,
+  pageLower,
   pageMaxOffset,
   pageRepairFragmentation,
   pageSetLower,
@@ -222,6 +223,41 @@ describe.each(BLOCK_SIZES)('compaction of a page of %i bytes', (size) => {
       const remove = (): void => pageIndexMultiDelete(other.m, other.base, g, Uint16Array.of(3, 4, 5), 3, scratch, how);
       expect(failureOf(other.m, remove)).toBe('line pointer 5 is corrupted: lp_off 0, lp_flags 0, lp_len 0');
     }
+  });
+
+  it('deletes the same by every strategy, also few items, beside gaps and items that overlap', () => {
+    const place = fc.record({ at: fc.nat(14), length: fc.integer({ min: 1, max: 24 }) });
+    let apart = 0;
+    let overlapped = 0;
+    fc.assert(
+      fc.property(fc.array(place, { minLength: 4, maxLength: 7 }), fc.nat(3), fc.nat(3), (places, count, first) => {
+        const doomed = Uint16Array.from({ length: Math.min(count, places.length - first) }, (_, i) => first + 1 + i);
+        const left = COMPACTIONS.map((how) => {
+          const { m, base } = sound(g, places.length);
+          const special = pageSpecial(m, base);
+          pageSetUpper(m, base, special - 20 * 8);
+          places.forEach(({ at, length }, i) => {
+            setLinePointer(m, base, i + 1, makeLinePointer(special - (at + 4) * 8, LP_NORMAL, length));
+          });
+          const before = copyOf(m);
+          const failure = failureOf(m, () => pageIndexMultiDelete(m, base, g, doomed, doomed.length, scratch, how));
+          const kept = places.map((_, i) => i + 1).filter((o) => !doomed.includes(o));
+          const bytes = (of: PageMemory, o: number): string => {
+            const lp = linePointer(of, base, o);
+            return Buffer.from(of.u8.subarray(base + lpOffset(lp), base + lpOffset(lp) + lpLength(lp))).toString('hex');
+          };
+          if (failure === undefined)
+            expect(kept.map((_, i) => bytes(m, i + 1))).toEqual(kept.map((o) => bytes(before, o)));
+          return { failure, upper: pageUpper(m, base), lower: pageLower(m, base) };
+        });
+        for (const one of left) expect(one).toEqual(left[0]);
+        const ends = places.map(({ at, length }) => [(at + 4) * 8 - length, (at + 4) * 8]);
+        const overlaps = ends.some(([from, to], i) => ends.some(([a, b], j) => j !== i && a < to && b > from));
+        if (overlaps) overlapped++;
+        else apart++;
+      }),
+    );
+    expect(Math.min(apart, overlapped)).toBeGreaterThan(0);
   });
 
   it('gives each of overlapping items the bytes that it had, by every strategy', () => {

@@ -246,6 +246,7 @@ describe('Page.view', () => {
     const page = Page.view(new Uint8Array(new ArrayBuffer(1024 * 3 + 3), 1024, 1024));
     expect(page.isNew).toBe(true);
     expect(() => pageMemory(new ArrayBuffer(1027))).toThrow(RangeError);
+    expect(() => pageMemory(new Uint8Array(1024) as never)).toThrow(TypeError);
   });
 });
 
