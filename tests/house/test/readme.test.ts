@@ -1,7 +1,7 @@
 // The root README says the truth: its example prints what stands below it, its table is the one that the main job
 // prints, times aside, and what it links to and names is there.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
@@ -75,6 +75,28 @@ test('every link and script is there', () => {
     scripts: Record<string, string>;
   };
   for (const [, name] of README.matchAll(/npm run ([\w:-]+)/g)) expect(scripts).toHaveProperty(name);
+});
+
+/** The rows of the table of packages that name `folder`: by their first cell's links. */
+function rowsNaming(readme: string, folder: string): string[] {
+  const section = readme.slice(readme.indexOf('\n## The packages\n'));
+  const rows = section.slice(0, section.indexOf('\n## ', 1)).match(/^\|.*\|$/gm) ?? [];
+  const link = new RegExp(`\\[\`(?:@blockwright/)?${folder}\`\\]\\(packages/${folder}/README\\.md\\)`);
+  return rows.filter((row) => link.test(row.split(' | ')[0] as string));
+}
+
+test('the table of packages names each once, and no other', () => {
+  const folders = readdirSync(join(ROOT, 'packages'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(ROOT, 'packages', entry.name, 'package.json')))
+    .map(({ name }) => name);
+  expect(folders.length).toBeGreaterThan(15);
+  expect(folders.filter((folder) => rowsNaming(README, folder).length !== 1)).toEqual([]);
+  const linked = [...README.matchAll(/\]\(packages\/([^/)]+)\/README\.md\)/g)].map(([, folder]) => folder as string);
+  expect(linked.filter((folder) => !folders.includes(folder))).toEqual([]);
+});
+
+test('the canary: a package without a row is noticed', () => {
+  expect(rowsNaming(README.replace('packages/smgr/README.md', 'packages/sngr/README.md'), 'smgr')).toEqual([]);
 });
 
 test('npx finds the command in a clone: its link stands where npx looks first', () => {

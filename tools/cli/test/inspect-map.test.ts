@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import {
   COMPACTIONS,
   linePointer,
@@ -18,6 +19,7 @@ import { STRATEGIES } from '../src/commands/inspect.ts';
 import { cli, type Ran } from './fake-io.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/pg/', import.meta.url));
+const COMPACTIFY = fileURLToPath(new URL('../../../fixtures/compactify/', import.meta.url));
 const SIZES = ['1k', '2k', '4k', '8k', '16k', '32k'] as const;
 
 let root: string;
@@ -102,10 +104,10 @@ test('before and after: what moved, what is free, in which order the data stands
     `██████:::::${'·'.repeat(53)}`,
     '·'.repeat(64),
     `${'·'.repeat(60)}5${'═'.repeat(3)}`,
-    `${'═'.repeat(12)}3${'x'.repeat(15)}2${'═'.repeat(19)}1${'━'.repeat(15)}`,
+    `${'═'.repeat(12)}3${'X'.repeat(15)}2${'═'.repeat(19)}1${'━'.repeat(15)}`,
   ]);
   expect(after.replace(/\n +/g, ' ')).toContain(
-    '3 of 4 tuples moved (208 bytes), free space 580 → 708 bytes, data in line-pointer order: no → yes',
+    '3 of 4 tuples moved (208 bytes, dead ones included), free space 580 → 708 bytes, data in line-pointer order: no → yes',
   );
   expect(after).not.toMatch(/lp {2}state/); // two maps are on the screen: the table has to be asked for
   expect((await inspect(path, '--compact=workspace', '--items')).stdout).toMatch(/lp {2}state/);
@@ -113,10 +115,40 @@ test('before and after: what moved, what is free, in which order the data stands
   const sorted = await run('sort');
   expect(rowsBelow(sorted, 'after sort').slice(2)).toEqual([
     `${'·'.repeat(60)}2${'═'.repeat(3)}`,
-    `${'═'.repeat(16)}5${'═'.repeat(15)}3${'x'.repeat(15)}1${'━'.repeat(15)}`,
+    `${'═'.repeat(16)}5${'═'.repeat(15)}3${'X'.repeat(15)}1${'━'.repeat(15)}`,
   ]);
   expect(sorted).toContain('order: no\n');
   expect(await run('adaptive')).toContain(rowsBelow(after, 'after workspace').at(-1));
+});
+
+test('the legend has every glyph of the map: a moved dead tuple, a tuple without room for its number', async () => {
+  const before = await inspect(fileOf(updatedPage().bytes));
+  expect(before.stdout).not.toContain('┝');
+  const { stdout } = await inspect(fileOf(updatedPage().bytes), '--compact=sort');
+  expect(stdout.slice(0, stdout.indexOf('after sort')).replace(/\n +/g, ' ')).toContain('1x dead tuple');
+  expect(stdout.slice(stdout.indexOf('after sort')).replace(/\n +/g, '   ')).toContain('1X moved dead tuple');
+  const page = Page.create('8kB');
+  for (let i = 1; i <= 120; i++) page.add(tuple(24)); // three cells each
+  const narrow = await inspect(fileOf(page.bytes));
+  expect(rowsBelow(narrow.stdout).join('')).toContain('┝━━┝━━99━98━');
+  expect(narrow.stdout.replace(/\n +/g, '   ')).toContain('   ┝ tuple without room for its number');
+});
+
+test("a page that a run of updates made: its holes become free space, and the README's picture is what is printed", async () => {
+  const path = fileOf(gunzipSync(readFileSync(join(COMPACTIFY, '1k-136-batches.gz'))));
+  const { status, stdout } = await cli(['inspect', path, '--block=0', '--compact=adaptive']);
+  expect(status).toBe(0);
+  const [before, after] = [rowsBelow(stdout, 'before').join(''), rowsBelow(stdout, 'after adaptive').join('')];
+  expect([before, after].map((cells) => cells.split('░').length - 1)).toEqual([34, 0]);
+  expect([before, after].map((cells) => cells.split('·').length - 1)).toEqual([35, 69]);
+  expect(stdout).toContain('free space 140 → 276 bytes');
+  const readme = readFileSync(fileURLToPath(new URL('../README.md', import.meta.url)), 'utf8');
+  expect(readme).toContain(`\`\`\`text\n${stdout.trimEnd()}\n\`\`\``);
+});
+
+test('--help says what ends with status 1', async () => {
+  const { stdout } = await cli(['inspect', '--help']);
+  expect(stdout.replace(/\s+/g, ' ')).toContain('exit status 1 where there is nothing to compact');
 });
 
 test('line pointers that are cut off at the end are told', async () => {

@@ -39,7 +39,8 @@ export function inspectCommand(context: Context): Command {
     .addOption(
       new Option(
         '--compact <strategy>',
-        'draw the block before and after its gaps are closed, on a copy; of sort, workspace, adaptive',
+        'draw the block before and after its gaps are closed, on a copy; of sort, workspace, adaptive; exit status 1 ' +
+          'where there is nothing to compact: a page of a map, a metapage, one never used',
       ).argParser(choiceOf('--compact', STRATEGIES)),
     )
     .addOption(

@@ -44,7 +44,7 @@ function differenceText(preview: CompactionPreview, after: PageLayout): string {
     from === to ? formatCount(from) : `${formatCount(from)} → ${formatCount(to)}`;
   const order = (is: boolean): string => (is ? 'yes' : 'no');
   return [
-    `${formatCount(movedItems)} of ${formatCount(before.items)} tuples moved (${formatCount(movedBytes)} bytes)`,
+    `${formatCount(movedItems)} of ${formatCount(before.items)} tuples moved (${formatCount(movedBytes)} bytes${before.deadItems > 0 ? ', dead ones included' : ''})`,
     `free space ${change(before.bytes.free, after.bytes.free)} bytes`,
     ...(before.linePointers === after.linePointers
       ? []

@@ -15,6 +15,7 @@ type Look =
   | 'tuple'
   | 'dead'
   | 'moved'
+  | 'movedDead'
   | 'hole'
   | 'special'
   | 'contents'
@@ -27,6 +28,7 @@ const GLYPHS: Readonly<Record<Look, string>> = {
   tuple: '━',
   moved: '═',
   dead: 'x',
+  movedDead: 'X',
   hole: '░',
   special: '▓',
   contents: '▒',
@@ -40,6 +42,7 @@ const LEGEND: Readonly<Record<Look, string>> = {
   tuple: 'tuple',
   moved: 'moved tuple',
   dead: 'dead tuple',
+  movedDead: 'moved dead tuple',
   hole: 'hole',
   special: 'special space',
   contents: 'not of tuples',
@@ -48,6 +51,7 @@ const LEGEND: Readonly<Record<Look, string>> = {
 
 /** The first cell of a tuple that has no room for its number. */
 const START = '┝';
+const START_LEGEND = 'tuple without room for its number';
 
 function paint(look: Look, colors: Colors): (text: string) => string {
   switch (look) {
@@ -61,6 +65,7 @@ function paint(look: Look, colors: Colors): (text: string) => string {
     case 'moved':
       return colors.blue;
     case 'dead':
+    case 'movedDead':
     case 'hole':
       return colors.yellow;
     case 'overlap':
@@ -122,8 +127,7 @@ export function pageMap(layout: PageLayout, options: PageMapOptions): string {
     const offset = String(first * scale.cellBytes).padStart(gutter);
     text += `${colors.dim(offset)}  ${rowText(cells.slice(first, first + scale.cells), colors)}\n`;
   }
-  const looks = (Object.keys(GLYPHS) as Look[]).filter((look) => cells.some((cell) => cell.look === look));
-  return `${text}${legend(looks, scale, columns, colors)}`;
+  return `${text}${legend(entriesOf(cells, colors), scale, columns, colors)}`;
 }
 
 /** Where each item stood, by offset number. */
@@ -135,8 +139,9 @@ function startsOf(layout: PageLayout | undefined): ReadonlyMap<number, number> |
 function lookOf({ kind, dead, from, offsetNumber }: PageRegion, starts: ReadonlyMap<number, number> | undefined): Look {
   if (kind === 'padding') return 'hole';
   if (kind !== 'item') return kind;
-  if (dead === true) return 'dead';
-  return starts !== undefined && starts.get(offsetNumber as number) !== from ? 'moved' : 'tuple';
+  const isMoved = starts !== undefined && starts.get(offsetNumber as number) !== from;
+  if (dead === true) return isMoved ? 'movedDead' : 'dead';
+  return isMoved ? 'moved' : 'tuple';
 }
 
 /** A cell shows what most of its bytes are, but an overlap however small. An item's padding is shown as the item. */
@@ -207,29 +212,46 @@ function rowText(cells: readonly Cell[], colors: Colors): string {
   return text;
 }
 
+interface LegendEntry {
+  readonly glyphs: string;
+  readonly meaning: string;
+  readonly style: (text: string) => string;
+}
+
+/** What of the legend is on these cells. */
+function entriesOf(cells: readonly Cell[], colors: Colors): LegendEntry[] {
+  const looks = (Object.keys(GLYPHS) as Look[]).filter((look) => cells.some((cell) => cell.look === look));
+  const entries = looks.map((look) => ({
+    glyphs: `${isNumbered(look) ? '1' : ''}${GLYPHS[look]}`,
+    meaning: LEGEND[look],
+    style: paint(look, colors),
+  }));
+  const start = cells.find(({ glyph }) => glyph === START);
+  if (start !== undefined) entries.push({ glyphs: START, meaning: START_LEGEND, style: paint(start.look, colors) });
+  return entries;
+}
+
 /** Wrapped by hand: colours must not count. */
-function legend(looks: readonly Look[], { cellBytes }: Scale, columns: number, colors: Colors): string {
+function legend(entries: readonly LegendEntry[], { cellBytes }: Scale, columns: number, colors: Colors): string {
   const first = `one cell: ${cellBytes} bytes`;
-  const entries = looks.map((look) => `${isNumbered(look) ? '1' : ''}${GLYPHS[look]} ${LEGEND[look]}`);
   const lines: string[] = [];
   let [plain, painted] = [first, colors.dim(first)];
-  entries.forEach((entry, i) => {
-    const look = looks[i] as Look;
+  for (const { glyphs, meaning, style } of entries) {
+    const entry = `${glyphs} ${meaning}`;
     if (plain.length + 3 + entry.length + 2 > columns) {
       lines.push(painted);
       [plain, painted] = ['', ''];
     }
-    const glyphs = entry.slice(0, entry.indexOf(' '));
-    const text = `${paint(look, colors)(glyphs)}${colors.dim(entry.slice(glyphs.length))}`;
+    const text = `${style(glyphs)}${colors.dim(` ${meaning}`)}`;
     painted += plain === '' ? text : `   ${text}`;
     plain += plain === '' ? entry : `   ${entry}`;
-  });
+  }
   lines.push(painted);
   return lines.map((line) => `${indentFor(columns)}${line}\n`).join('');
 }
 
 function isNumbered(look: Look): boolean {
-  return look === 'tuple' || look === 'moved' || look === 'dead';
+  return look === 'tuple' || look === 'moved' || look === 'dead' || look === 'movedDead';
 }
 
 /** What the page's bytes are, added up. */
