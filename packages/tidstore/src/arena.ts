@@ -8,6 +8,11 @@ export const GRANULE_SHIFT = 1;
 const MAX_GRANULES_SHIFT = 29;
 /** The most granules that one cut can have: a bitmap of every offset of a 32 kB block, or a node of 256 children. */
 const MAX_CUT = 133;
+/** Freed pieces of {@link MAX_CUT} granules that are as good as fresh memory for any reservation: two cuts of any length
+ * and sixteen of the smallest nodes. */
+const PIECES_ENOUGH = 3;
+/** Freed granules are put together when so many have been given back since: log2 of their least share of all. */
+const MERGE_SHIFT = 2;
 /** The most words that can be asked for at once of {@link Arena.reserve}: less than the smallest chunk has. */
 const CHUNK_SHIFT_MIN = 11;
 const CHUNK_SHIFT_MAX = 16;
@@ -21,6 +26,14 @@ function chunkShiftFor(maxBytes: number): number {
   let shift = CHUNK_SHIFT_MAX;
   while (shift > CHUNK_SHIFT_MIN && maxBytes < (1 << shift) * 64) shift--;
   return shift;
+}
+
+/**
+ * @throws TypeError when a `maxBytes` is no number, RangeError when it is not above 0; Infinity is: no limit.
+ */
+export function checkMaxBytes(what: string, maxBytes: unknown): asserts maxBytes is number {
+  if (typeof maxBytes !== 'number') throw new TypeError(`${what}'s maxBytes is a number, not ${typeof maxBytes}`);
+  if (!(maxBytes > 0)) throw new RangeError(`${what}'s maxBytes ${String(maxBytes)} is not above 0`);
 }
 
 /** Words cut from chunks. All chunks but the first are of one size; the first grows to it by doubling. */
@@ -40,6 +53,10 @@ export class Arena {
   private claimed = 1;
   /** By length in granules: the granule that was given back last, whose first word is the one before it; 0 for none. */
   private readonly freed = new Int32Array(MAX_CUT + 1);
+  /** No freed piece is longer. */
+  private longest = 0;
+  /** Granules given back since freed pieces were last put together. */
+  private freedSince = 0;
 
   constructor(maxBytes: number) {
     this.chunkShift = chunkShiftFor(maxBytes) - GRANULE_SHIFT;
@@ -58,6 +75,8 @@ export class Arena {
     this.end = first.length >>> GRANULE_SHIFT;
     this.claimed = 1;
     this.freed.fill(0);
+    this.longest = 0;
+    this.freedSince = 0;
     this.bytesInUse = this.freed.byteLength + first.byteLength;
   }
 
@@ -67,11 +86,17 @@ export class Arena {
    * @throws StorageError 54000 beyond 4 GiB, RangeError when the process has no memory; then nothing has changed.
    */
   reserve(granules: number): boolean {
-    if (this.end - this.next >= granules) return false;
+    return this.end - this.next < granules && this.reserveMore(granules);
+  }
+
+  /** Apart, so that what is asked before every change is short enough to be inlined. */
+  private reserveMore(granules: number): boolean {
     const { chunks, chunkShift } = this;
     const whole = 1 << chunkShift;
-    if (this.end < whole) return this.growFirst(granules);
-    if (this.claimed << chunkShift > this.end) return false; // a spare chunk is reserved already
+    const isSmall = this.end < whole;
+    if (!isSmall && this.claimed << chunkShift > this.end) return false; // a spare chunk is reserved already
+    if (this.isFreedEnough() || (this.mergeFreed() && this.isFreedEnough())) return false;
+    if (isSmall) return this.growFirst(granules);
     if (this.claimed >= 1 << (MAX_GRANULES_SHIFT - chunkShift)) {
       throw new StorageError('54000', 'a radix tree cannot have more than 4 GiB of memory', {
         detail: `Its nodes and values have ${String(this.bytes)} bytes.`,
@@ -88,9 +113,65 @@ export class Arena {
     return false;
   }
 
+  /** {@link reserve} for a change that can be left out: false when there is no memory. */
+  tryReserve(granules: number): boolean {
+    try {
+      this.reserve(granules);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Whether another chunk would be one too many. */
   get isAtLimit(): boolean {
     return this.claimed >= 1 << (MAX_GRANULES_SHIFT - this.chunkShift);
+  }
+
+  /** Whether the cuts of any reservation can be made of freed pieces. */
+  private isFreedEnough(): boolean {
+    let piece = this.freed[MAX_CUT];
+    for (let i = 1; i < PIECES_ENOUGH && piece !== 0; i++) piece = this.afterFreed(piece);
+    return piece !== 0;
+  }
+
+  /** The freed piece of the same length that was given back before this one; 0 for none. */
+  private afterFreed(at: number): number {
+    return this.chunks[at >>> this.chunkShift][(at & this.chunkMask) << GRANULE_SHIFT];
+  }
+
+  /**
+   * Puts freed pieces together that lie side by side, if a quarter of all has been given back since the last time: what
+   * it costs is then little for each of those. Takes 1/64 of the arena's memory while it works; false when it did nothing.
+   */
+  private mergeFreed(): boolean {
+    const { freed, end, chunkMask } = this;
+    if (this.freedSince < end >>> MERGE_SHIFT) return false;
+    let isFree: Uint32Array;
+    try {
+      isFree = new Uint32Array((end + 31) >>> 5);
+    } catch {
+      return false;
+    }
+    for (let granules = 1; granules <= MAX_CUT; granules++) {
+      for (let at = freed[granules]; at !== 0; at = this.afterFreed(at)) {
+        for (let g = at; g < at + granules; g++) isFree[g >>> 5] |= 1 << g;
+      }
+    }
+    freed.fill(0);
+    this.longest = 0;
+    let length = 0;
+    // downwards, so that the lowest pieces are used again first; granule 0 is never free
+    for (let g = end - 1; g >= 0; g--) {
+      const free = (isFree[g >>> 5] >>> g) & 1;
+      length += free;
+      if (length !== 0 && (free === 0 || length === MAX_CUT || (g & chunkMask) === 0)) {
+        this.putFreed(g + 1 - free, length);
+        length = 0;
+      }
+    }
+    this.freedSince = 0;
+    return true;
   }
 
   private growFirst(granules: number): boolean {
@@ -113,12 +194,30 @@ export class Arena {
   cut(granules: number): number {
     const again = this.freed[granules];
     if (again !== 0) {
-      const { chunkShift, chunkMask } = this;
-      this.freed[granules] = this.chunks[again >>> chunkShift][(again & chunkMask) << GRANULE_SHIFT];
+      this.freed[granules] = this.afterFreed(again);
       return again;
     }
+    return granules < this.longest ? this.cutOfLonger(granules) : this.cutFresh(granules);
+  }
+
+  /** Of the shortest freed piece that is longer; the rest stays freed. */
+  private cutOfLonger(granules: number): number {
+    const { freed, longest } = this;
+    for (let length = granules + 1; length <= longest; length++) {
+      const at = freed[length];
+      if (at === 0) continue;
+      freed[length] = this.afterFreed(at);
+      this.putFreed(at + granules, length - granules);
+      return at;
+    }
+    this.longest = granules; // as was just seen
+    return this.cutFresh(granules);
+  }
+
+  private cutFresh(granules: number): number {
     let at = this.next;
     if (at + granules > this.end) {
+      if (at < this.end) this.putFreed(at, this.end - at);
       at = this.end; // the spare chunk's first: a cut lies in one chunk
       this.end = at + this.chunkMask + 1;
     }
@@ -128,8 +227,14 @@ export class Arena {
 
   /** Takes back what {@link cut} gave for as many granules. */
   giveBack(at: number, granules: number): void {
+    this.freedSince += granules;
+    this.putFreed(at, granules);
+  }
+
+  private putFreed(at: number, granules: number): void {
     const { chunkShift, chunkMask } = this;
     this.chunks[at >>> chunkShift][(at & chunkMask) << GRANULE_SHIFT] = this.freed[granules];
     this.freed[granules] = at;
+    if (granules > this.longest) this.longest = granules;
   }
 }

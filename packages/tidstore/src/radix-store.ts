@@ -1,6 +1,7 @@
 // The TID store on the radix tree: a block's key is its number, its value the set of its offsets.
 import { type BlockNumber, checkOptions, INVALID_BLOCK_NUMBER, type OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
+import { checkMaxBytes } from './arena.ts';
 import { countOf, freeValue, hasOffset, pairOf, readOffsets, writeBitmap } from './offsets.ts';
 import { areCounts, refuseTids, type TidCursor, type TidStore } from './store.ts';
 import { type RadixStats, RadixTree } from './tree.ts';
@@ -25,12 +26,12 @@ export class RadixTidStore implements TidStore {
   /**
    * `maxBytes`: when the memory is above it, {@link isFull} says so. Memory grows in steps of 256 kB, or of 1/16 of
    * `maxBytes` and 8 kB at least.
-   * @throws RangeError when it is not above 0.
+   * @throws RangeError when it is not above 0, TypeError when it is no number, or for an option that is none.
    */
   constructor(geometry: BlockGeometry, options: { readonly maxBytes?: number } = {}) {
     checkOptions('RadixTidStore', options, ['maxBytes']);
     const { maxBytes = Infinity } = options;
-    if (!(maxBytes > 0)) throw new RangeError(`maxBytes ${String(maxBytes)} is not above 0`);
+    checkMaxBytes('RadixTidStore', maxBytes);
     this.maxOffset = geometry.maxOffsetNumber;
     this.maxBytes = maxBytes;
     this.tree = new RadixTree({ maxBytes });

@@ -22,6 +22,33 @@ function tidsIn(bytes: number): number {
   return tids;
 }
 
+/** How many TIDs the options ask for, checked. */
+function tidsWanted(options: SortedArrayOptions | undefined): number {
+  const given = (options ?? {}) as SortedArrayOptions;
+  checkOptions('SortedArrayTidStore', given, ['maxTids', 'maxBytes']);
+  const { maxTids, maxBytes } = given;
+  if ((maxTids === undefined) === (maxBytes === undefined)) {
+    throw new TypeError('SortedArrayTidStore takes an option: either maxTids or maxBytes');
+  }
+  if (maxTids !== undefined) {
+    checkNumber('maxTids', maxTids);
+    if ((maxTids | 0) === maxTids && maxTids > 0 && maxTids <= MAX_TIDS) return maxTids;
+    throw new RangeError(
+      `SortedArrayTidStore's maxTids ${String(maxTids)} is not an integer from 1 to ${String(MAX_TIDS)}`,
+    );
+  }
+  checkNumber('maxBytes', maxBytes);
+  if (maxBytes !== undefined && maxBytes >= 6 && maxBytes <= MAX_TIDS * 6) return tidsIn(maxBytes);
+  throw new RangeError(
+    `SortedArrayTidStore's maxBytes ${String(maxBytes)} is not from 6, one TID, to ${String(MAX_TIDS * 6)}`,
+  );
+}
+
+function checkNumber(name: string, value: unknown): void {
+  if (typeof value === 'number') return;
+  throw new TypeError(`SortedArrayTidStore's ${name} is a number, not ${typeof value}`);
+}
+
 /** TIDs in one sorted array. PostgreSQL up to version 16: `VacDeadItems`, vacuumlazy.c. */
 export class SortedArrayTidStore implements TidStore {
   private readonly blocks: Uint32Array;
@@ -33,19 +60,15 @@ export class SortedArrayTidStore implements TidStore {
   private runs = 0;
   private changes = 0;
 
-  /** Room for one block of heap tuples at least. */
+  /**
+   * Room for one block of heap tuples at least.
+   * @throws TypeError when not one of the two options is given, or it is no number. RangeError when `maxTids` is no integer
+   *   from 1 to 1073741823, `maxBytes` is not from 6 to six times that, or the process has no memory.
+   */
   constructor(geometry: BlockGeometry, options: SortedArrayOptions) {
-    checkOptions('SortedArrayTidStore', options, ['maxTids', 'maxBytes']);
-    const { maxTids, maxBytes } = options;
-    if ((maxTids === undefined) === (maxBytes === undefined)) {
-      throw new TypeError('SortedArrayTidStore takes either maxTids or maxBytes');
-    }
-    const wanted = maxTids ?? tidsIn(Number(maxBytes));
-    if (!(wanted > 0 && wanted <= MAX_TIDS)) {
-      throw new RangeError(`room for ${String(wanted)} TIDs is not from 1 to ${String(MAX_TIDS)}`);
-    }
+    const wanted = tidsWanted(options);
     const least = geometry.maxHeapTuplesPerPage;
-    const room = wanted < least ? least : wanted | 0;
+    const room = wanted < least ? least : wanted;
     this.blocks = new Uint32Array(room);
     this.offsets = new Uint16Array(room);
     this.maxOffset = geometry.maxOffsetNumber;

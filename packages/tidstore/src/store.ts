@@ -8,22 +8,27 @@ export interface TidStore {
    * replaced. Blocks may come in any order; ascending is fastest. PostgreSQL: `TidStoreSetBlockOffsets`.
    * @throws RangeError, before anything changes, when `block` is no block number, `count` is not 1 to `offsets.length`, or
    *   the offsets are not ascending, each once, from 1 to the geometry's `maxOffsetNumber`.
-   * @throws StorageError 54000 when there is no room for it: {@link isFull} would have said so before.
+   * @throws StorageError 54000 when there is no room for it: {@link isFull} would have said so before. RangeError when the
+   *   process has no memory. Nothing has changed then.
    */
   add(block: BlockNumber, offsets: Uint16Array, count: number): void;
   /** Whether a TID is here. What is no TID is not. PostgreSQL: `TidStoreIsMember`. */
   has(block: BlockNumber, o: OffsetNumber): boolean;
   /** The blocks in order, each with its offsets. Any change ends it: the next step throws. */
   cursor(): TidCursor;
-  /** Bytes of all typed arrays, spare room included; those lent by cursors are not. PostgreSQL: `TidStoreMemoryUsage`. */
+  /**
+   * Bytes of all typed arrays, spare room included; those lent by cursors are not. {@link clear} leaves it as it is: the
+   * memory is kept for what is added next. PostgreSQL: `TidStoreMemoryUsage`.
+   */
   readonly memoryBytes: number;
   /** Blocks that have TIDs here. */
   readonly blockCount: number;
   /** TIDs. */
   readonly tidCount: number;
   /**
-   * Whether the limit is reached: whoever adds asks between two blocks, and empties the store first when it is. One more
-   * block always fits while it is not. An empty store is never full.
+   * Whether the limit is reached by what is in use, without the memory that {@link clear} left, which
+   * {@link memoryBytes} counts. Whoever adds asks between two blocks, and empties the store first when it is. One more block
+   * always fits while it is not. An empty store is never full.
    */
   isFull(): boolean;
   /** Forgets all TIDs. The memory is kept for the next ones; who wants none of it lets go of the store. */

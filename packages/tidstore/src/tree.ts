@@ -1,6 +1,7 @@
 // An adaptive radix tree: 64-bit keys to 32-bit values, one byte of the key a level, nodes that fit their children.
 // PostgreSQL: radixtree.h.
-import { Arena, GRANULE_SHIFT } from './arena.ts';
+import { checkOptions } from '@blockwright/base';
+import { Arena, checkMaxBytes, GRANULE_SHIFT } from './arena.ts';
 import {
   CAPACITY,
   GRANULES,
@@ -9,6 +10,7 @@ import {
   KIND_MASK,
   KIND_SHIFT,
   NODE_4,
+  NODE_128,
   NODE_256,
   SLOTS,
   slotIndex,
@@ -36,6 +38,8 @@ export interface RadixStats {
 
 /** Granules that one change may cut: a path of nodes of 4 up and down, a node that grew, and what the store adds. */
 const RESERVE = 16 * 3 + 133 + 133;
+/** Granules that a delete may cut: a node of 256 that becomes one of 128. */
+const SHRINK_RESERVE: number = GRANULES[NODE_128];
 /** Children at or below which a node takes the next kind down: some below that one's room, so that a key that comes and
  * goes does not rebuild the node each time. */
 const SHRINK_AT: readonly number[] = [0, 0, 3, 12, 24, 96];
@@ -99,9 +103,15 @@ export class RadixTree {
   private readonly kinds = new Int32Array(6);
   private readonly path = new Int32Array(8);
 
-  /** `maxBytes` makes memory grow in steps that suit it; it is no limit. */
+  /**
+   * `maxBytes` makes memory grow in steps that suit it; it is no limit.
+   * @throws RangeError when it is not above 0, TypeError when it is no number, or for an option that is none.
+   */
   constructor(options: { readonly maxBytes?: number } = {}) {
-    this.arena = new Arena(options.maxBytes ?? Infinity);
+    checkOptions('RadixTree', options, ['maxBytes']);
+    const { maxBytes = Infinity } = options;
+    checkMaxBytes('RadixTree', maxBytes);
+    this.arena = new Arena(maxBytes);
     this.chunks = this.arena.chunks;
     this.chunkShift = this.arena.chunkShift;
     this.chunkMask = this.arena.chunkMask;
@@ -220,7 +230,8 @@ export class RadixTree {
 
   /**
    * Sets the value of a key; true when the key was there and its value has been replaced.
-   * @throws RangeError when a word or the value is no uint32. StorageError 54000 when the tree has 4 GiB.
+   * @throws RangeError when a word or the value is no uint32, or the process has no memory. StorageError 54000 when the
+   *   tree has 4 GiB. Then nothing has changed.
    */
   set(keyHigh: number, keyLow: number, value: number): boolean {
     checkWord(keyHigh, 'key high word');
@@ -355,7 +366,8 @@ export class RadixTree {
   }
 
   /**
-   * Takes a key out; false when it was not there.
+   * Takes a key out; false when it was not there. Never fails for lack of memory: a node that a smaller one should replace
+   * is then left as it is, until a later delete.
    * @throws RangeError when a word is no uint32.
    */
   delete(keyHigh: number, keyLow: number): boolean {
@@ -366,11 +378,11 @@ export class RadixTree {
       this.clear();
       return true;
     }
-    this.arena.reserve(RESERVE);
+    const mayShrink = this.arena.tryReserve(SHRINK_RESERVE);
     this.changed();
     this.keys--;
     let shift = 0;
-    while (this.removeAt(shift, keyHigh, keyLow)) shift += 8;
+    while (this.removeAt(shift, keyHigh, keyLow, mayShrink)) shift += 8;
     this.lower();
     return true;
   }
@@ -393,7 +405,7 @@ export class RadixTree {
   }
 
   /** Takes the child out of the node of {@link path} at that level; true when the node is empty now, and gone. */
-  private removeAt(shift: number, keyHigh: number, keyLow: number): boolean {
+  private removeAt(shift: number, keyHigh: number, keyLow: number, mayShrink: boolean): boolean {
     const node = this.path[shift >>> 3];
     const words = this.wordsOf(node);
     const at = this.atOf(node);
@@ -404,7 +416,8 @@ export class RadixTree {
       this.freeNode(node);
       return true;
     }
-    if (words[at] <= SHRINK_AT[kind]) this.replaceNode(this.rebuild(node, kind - 1), shift, keyHigh, keyLow);
+    if (mayShrink && words[at] <= SHRINK_AT[kind])
+      this.replaceNode(this.rebuild(node, kind - 1), shift, keyHigh, keyLow);
     return false;
   }
 

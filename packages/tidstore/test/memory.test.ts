@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { RadixTidStore, RadixTree, SortedArrayTidStore } from '../src/index.ts';
 import { add, expectSame as expectSameStore, NaiveTidStore } from './laws.ts';
 import { expectSame, keyOf, randomFrom } from './tree-model.ts';
@@ -207,6 +207,80 @@ describe('far addresses', () => {
     expect(store.isFull()).toBe(false);
   });
 });
+
+describe('without memory', () => {
+  const { Int32Array: Available } = globalThis;
+  afterEach(() => {
+    globalThis.Int32Array = Available;
+  });
+  const refuse = () => {
+    globalThis.Int32Array = new Proxy(Available, {
+      construct: () => {
+        throw new RangeError('Array buffer allocation failed');
+      },
+    });
+  };
+
+  test('a set that needs some is refused, and changes nothing', () => {
+    const tree = new RadixTree();
+    const model = new Map<bigint, number>();
+    let i = 0;
+    tree.set(0, i, i);
+    model.set(keyOf(0, i), i);
+    refuse();
+    expect(() => {
+      for (i = 1; ; i++) {
+        tree.set(0, i * 300, i);
+        model.set(keyOf(0, i * 300), i);
+      }
+    }).toThrow('Array buffer allocation failed');
+    globalThis.Int32Array = Available;
+    expect(i).toBeGreaterThan(10);
+    expectSame(tree, model);
+  });
+
+  test.each([
+    ['the process has none', () => refuse()],
+    ['the tree has 4 GiB', (tree: RadixTree) => lift(tree, 2 ** 29)],
+  ])('a delete leaves a node as large as it is: %s', (_why, exhaust) => {
+    const tree = new RadixTree();
+    const model = new Map<bigint, number>();
+    for (let i = 0; i < 1024; i++) tree.set(0, i, model.set(keyOf(0, i), i).get(keyOf(0, i))!);
+    const inner = tree.stats();
+    expect(inner).toMatchObject({ n256: 4, n128: 0 });
+    dropFreed(tree);
+    exhaust(tree);
+    for (let i = 0; i < 1020; i++) {
+      if ((i & 255) < 2) continue; // each leaf keeps two keys
+      expect(tree.delete(0, i)).toBe(true);
+      model.delete(keyOf(0, i));
+    }
+    globalThis.Int32Array = Available;
+    expect(tree.stats()).toEqual({ ...inner, numKeys: model.size });
+    expectSame(tree, model);
+  });
+
+  test('a delete that finds memory again makes the node smaller', () => {
+    const tree = new RadixTree();
+    for (let i = 0; i < 256; i++) tree.set(0, i, i);
+    dropFreed(tree);
+    refuse();
+    for (let i = 0; i < 200; i++) tree.delete(0, i);
+    expect(tree.stats()).toMatchObject({ numKeys: 56, n256: 1, n128: 0 });
+    globalThis.Int32Array = Available;
+    tree.delete(0, 200);
+    expect(tree.stats()).toMatchObject({ numKeys: 55, n256: 0, n128: 1 });
+    expectSame(tree, new Map(Array.from({ length: 55 }, (_, i) => [keyOf(0, 201 + i), 201 + i])));
+  });
+});
+
+/** As if all that was cut so far was still held, and no fresh memory was left. */
+function dropFreed(tree: RadixTree): void {
+  const { arena } = tree as unknown as { arena: { freed: Int32Array; longest: number; next: number; end: number } };
+  arena.freed.fill(0);
+  arena.longest = 0;
+  arena.next = arena.end;
+}
 
 function fill(store: RadixTidStore, blocks: number, stride: number, tids: number): void {
   const offsets = Uint16Array.from({ length: tids }, (_, i) => i + 1);

@@ -2,7 +2,7 @@
 // which the laws must find.
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
 import { describe, expect, test } from 'vitest';
-import { RadixTidStore, SortedArrayTidStore } from '../src/index.ts';
+import { RadixTidStore, RadixTree, SortedArrayTidStore } from '../src/index.ts';
 import { brokenLaws, LAWS, NaiveTidStore } from './laws.ts';
 
 const STORES = {
@@ -77,10 +77,29 @@ describe('the options', () => {
   test('are checked', () => {
     expect(() => new RadixTidStore(g, { maxByte: 1 } as object)).toThrow('did you mean "maxBytes"?');
     for (const maxBytes of [0, -1, Number.NaN]) expect(() => new RadixTidStore(g, { maxBytes })).toThrow(RangeError);
+    expect(() => new RadixTidStore(g, { maxBytes: '5' as never })).toThrow(TypeError);
+    expect(() => new RadixTree({ maxByte: 3 } as object)).toThrow('RadixTree has no option "maxByte"; did you mean');
+    for (const maxBytes of [0, -1, Number.NaN]) {
+      expect(() => new RadixTree({ maxBytes })).toThrow(`RadixTree's maxBytes ${maxBytes} is not above 0`);
+    }
+    expect(() => new RadixTree({ maxBytes: '5' as never })).toThrow("RadixTree's maxBytes is a number, not string");
     expect(() => new SortedArrayTidStore(g, { maxTid: 1 } as object)).toThrow('did you mean "maxTids"?');
     expect(() => new SortedArrayTidStore(g, {})).toThrow(TypeError);
     expect(() => new SortedArrayTidStore(g, { maxTids: 1, maxBytes: 1 })).toThrow(TypeError);
-    for (const maxTids of [0, -1, 2 ** 30]) expect(() => new SortedArrayTidStore(g, { maxTids })).toThrow(RangeError);
+    for (const none of [[], [{}], [null]]) {
+      expect(() => new SortedArrayTidStore(g, ...(none as [never]))).toThrow(
+        'takes an option: either maxTids or maxBytes',
+      );
+      expect(() => new SortedArrayTidStore(g, ...(none as [never]))).toThrow(TypeError);
+    }
+    for (const maxTids of [0, -1, 2 ** 30, 1.5, Number.NaN, Infinity]) {
+      expect(() => new SortedArrayTidStore(g, { maxTids })).toThrow(`maxTids ${maxTids} is not an integer from 1`);
+    }
+    for (const maxBytes of [0, -6, 5, Number.NaN, Infinity, 6 * 2 ** 30]) {
+      expect(() => new SortedArrayTidStore(g, { maxBytes })).toThrow(`maxBytes ${maxBytes} is not from 6`);
+    }
+    expect(() => new SortedArrayTidStore(g, { maxTids: '5' as never })).toThrow('maxTids is a number, not string');
+    expect(() => new SortedArrayTidStore(g, { maxBytes: '500' as never })).toThrow('maxBytes is a number, not string');
   });
 
   test('an array takes 6 bytes a TID, allocated at once, and room for one block at least', () => {
