@@ -10,11 +10,9 @@ import type { XidRange } from './xids.ts';
 /** Bytes of pages read, and judged, at once: they stay in the second-level cache. */
 export const RUN_BYTES = 0x4_0000;
 
-// The kernel's work area, behind the pages: see assembly/prove-pages.ts.
-const STEPS = 0;
-const COLUMNS = 12_800;
-const MAP_BITS = 33_792;
-const VERDICTS = 34_816;
+/** Where what lies in the kernel's work area, behind the pages: as assembly/prove-pages.ts has it, which a test compares. */
+export const WORK_AREA = { STEPS: 0, COLUMNS: 12_800, ITEMS: 25_600, MAP_BITS: 33_792, VERDICTS: 34_816 } as const;
+const { STEPS, COLUMNS, MAP_BITS, VERDICTS } = WORK_AREA;
 const WORK_AREA_BYTES = 0x1_0000;
 /** The most pages of a run, of the smallest size. */
 const MOST_PAGES = VERDICTS - MAP_BITS;

@@ -180,6 +180,7 @@ export class PageChecks {
     const { kind } = this;
     if (fork !== ForkNumber.main || (kind !== 'heap' && kind !== 'btree')) return 0;
     this.proverPremises ??= this.premisesOfProver(kind);
+    if (this.proverPremises === undefined) return 0;
     prover.setPremises(this.proverPremises);
     if (map === undefined || kind === 'btree') prover.mapBits.fill(NO_MAP, 0, count);
     else for (let i = 0; i < count; i++) prover.mapBits[i] = map.bits(block + i);
@@ -201,9 +202,10 @@ export class PageChecks {
     if (summary.kind === 'empty' && clean > 0 && this.kind !== undefined) summary.kind = this.kind;
   }
 
-  private premisesOfProver(kind: ProvenKind): ProverPremises {
+  private premisesOfProver(kind: ProvenKind): ProverPremises | undefined {
     const { geometry, checksums, descriptor, utf8 = false, xids, endOfWal } = this.options;
     const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
+    if (descriptor !== undefined && columns === undefined) return undefined;
     return { geometry, kind, checksums, columns, xids, endOfWal };
   }
 

@@ -17,14 +17,19 @@ import { provenColumns } from './proven-columns.ts';
 import type { RelationCheckOptions } from './relation.ts';
 import type { Proof, ProofRelation } from './relation-prover.ts';
 
-/** So long a helper may take for a unit when all else is done. */
-const PATIENCE_MS = 50;
+/** So long it is waited for a helper's unit at once, when all else is done. */
+const WAIT_MS = 5;
+/** So often, before the unit is given up. */
+const MOST_WAITS = 10;
 
 /** The units of one segment file. Blocks are counted from its first. */
 export interface SegmentProofs {
   readonly kind: ProvenKind;
   readonly unitBlocks: number;
-  /** Whether the unit of a block has ended, or is given up; when not, another was proven meanwhile. */
+  /**
+   * Whether the unit of a block has ended, or is given up. When not, a run of another's blocks was proven meanwhile, or a
+   * moment was waited; in both cases not for longer than a check may go on without a step.
+   */
   isReady(block: number): boolean;
   /** What came of the unit of a block; undefined when it must be checked without. */
   proof(block: number): Proof | undefined;
@@ -77,6 +82,7 @@ export class ProofThreads {
       const kind = descriptor === undefined ? this.tellKind(reader) : 'heap';
       if (kind !== 'heap' && kind !== 'btree') return;
       const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
+      if (descriptor !== undefined && columns === undefined) return;
       const blockSize = this.geometry.size;
       const index =
         this.relations.push({ path, names, blockSize, segmentBlocks, kind, checksums, columns, xids, endOfWal }) - 1;
@@ -108,6 +114,8 @@ export class ProofThreads {
     if (segment?.blocks !== blocks || board === undefined || own === undefined) return undefined;
     const unitBlocks = 1 << unitShift;
     const unitOf = (block: number): number => segment.firstUnit + (block >>> unitShift);
+    let awaited = -1;
+    let waits = 0;
     return {
       kind: segment.kind,
       unitBlocks,
@@ -115,8 +123,11 @@ export class ProofThreads {
         const unit = unitOf(block);
         if (board.state(unit) > CLAIMED) return true;
         if (own.step()) return false;
-        board.wait(unit, PATIENCE_MS);
-        return true;
+        if (unit !== awaited) waits = 0;
+        awaited = unit;
+        if (++waits > MOST_WAITS) return true;
+        board.wait(unit, WAIT_MS);
+        return false;
       },
       proof: (block) => (board.state(unitOf(block)) === SETTLED ? board.proof(unitOf(block)) : undefined),
       isProven: (block) => board.isProven(unitOf(block), block & (unitBlocks - 1)),

@@ -16,12 +16,25 @@ export interface ProofPlan {
 
 export const UNIT_FIELDS_SHIFT = 2;
 
+/** A unit that is being proven. */
+interface UnitInHand {
+  readonly unit: number;
+  readonly relation: number;
+  readonly segment: number;
+  readonly first: number;
+  readonly blocks: number;
+  /** Blocks of it that are behind. */
+  done: number;
+}
+
 export class UnitProver {
   private readonly vfs: Vfs;
   private readonly plan: ProofPlan;
   private readonly board: ProofBoard;
   private readonly prover: PageProver;
+  /** Of the unit in hand, as far as it is. */
   private readonly proof: Proof = { clean: 0, linePointers: 0, tuples: 0, mapBits: 0 };
+  private inHand: UnitInHand | undefined = undefined;
   private open: { readonly index: number; readonly relation: RelationProver } | undefined = undefined;
 
   constructor(vfs: Vfs, plan: ProofPlan, board: ProofBoard, prover: PageProver) {
@@ -31,14 +44,16 @@ export class UnitProver {
     this.prover = prover;
   }
 
-  /** Proves one more unit; false when none is left. */
+  /** Proves one more run of blocks, no longer than a check's own; false when no unit is left. */
   step(): boolean {
-    const unit = this.board.claim();
-    if (unit < 0) return false;
+    const inHand = this.inHand ?? this.claim();
+    if (inHand === undefined) return false;
+    const { board, proof } = this;
     try {
-      this.prove(unit);
+      if (board.isStopped || !this.prove(inHand)) this.end(inHand.unit, undefined);
+      else if (inHand.done === inHand.blocks) this.end(inHand.unit, proof);
     } catch (error) {
-      this.board.fail(unit);
+      this.end(inHand.unit, undefined);
       if (!isStorageError(error)) throw error;
     }
     return true;
@@ -49,20 +64,33 @@ export class UnitProver {
     this.open = undefined;
   }
 
-  private prove(unit: number): void {
-    const { board, proof } = this;
+  private claim(): UnitInHand | undefined {
+    const { proof } = this;
+    const unit = this.board.claim();
+    if (unit < 0) return undefined;
     const at = unit << UNIT_FIELDS_SHIFT;
-    const [index, segment, first, count] = this.plan.units.subarray(at, at + (1 << UNIT_FIELDS_SHIFT));
-    const isDone = this.relation(index).prove(
-      segment,
-      first,
-      count,
-      proof,
-      (block) => board.markUnproven(unit, block),
-      () => board.isStopped,
+    const [relation, segment, first, blocks] = this.plan.units.subarray(at, at + (1 << UNIT_FIELDS_SHIFT));
+    proof.clean = proof.linePointers = proof.tuples = proof.mapBits = 0;
+    this.inHand = { unit, relation, segment, first, blocks, done: 0 };
+    return this.inHand;
+  }
+
+  /** Proves the next run of the unit; false when the file is shorter than it was. */
+  private prove(inHand: UnitInHand): boolean {
+    const { unit, segment, first, blocks, done } = inHand;
+    const relation = this.relation(inHand.relation);
+    const count = Math.min(relation.runBlocks, blocks - done);
+    inHand.done += count;
+    return relation.proveRun(segment, first + done, count, this.proof, (block) =>
+      this.board.markUnproven(unit, done + block),
     );
-    if (isDone) board.settle(unit, proof);
-    else board.fail(unit);
+  }
+
+  /** Lets go of the unit: with its proof, or as one that failed. */
+  private end(unit: number, proof: Proof | undefined): void {
+    this.inHand = undefined;
+    if (proof === undefined) this.board.fail(unit);
+    else this.board.settle(unit, proof);
   }
 
   private relation(index: number): RelationProver {

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { NodeVfs } from '@blockwright/vfs';
 import { PageProver } from './page-prover.ts';
 import { ProofBoard } from './proof-board.ts';
-import { type ProofPlan, UnitProver } from './prove-units.ts';
+import { type ProofPlan, UNIT_FIELDS_SHIFT, UnitProver } from './prove-units.ts';
 
 /** What the thread is sent. */
 export interface ProofOrder {
@@ -17,7 +17,7 @@ parentPort?.once('message', ({ plan, board }: ProofOrder) => {
   const units = new UnitProver(
     new NodeVfs(),
     plan,
-    new ProofBoard(plan.units.length >>> 2, plan.unitBlocks, board),
+    new ProofBoard(plan.units.length >>> UNIT_FIELDS_SHIFT, plan.unitBlocks, board),
     prover,
   );
   try {

@@ -5,7 +5,7 @@
 //   | 0    | verification: 0 any bytes, 1 bool, 2 name; of variable width: 3 any bytes, 4 text, 5 numeric      |
 //   | 1    | alignment, less one                                                                              |
 //   | 4    | bytes, of a fixed width: uint32                                                                  |
-import type { TupleDescriptor } from '@blockwright/tuple';
+import { MAX_HEAP_ATTRIBUTES, type TupleDescriptor } from '@blockwright/tuple';
 import { BOOL, NUMERIC, TEXT, verificationOf } from './verification.ts';
 
 const FIXED_BYTES = 0;
@@ -16,6 +16,8 @@ const VARLENA_TEXT = 4;
 const VARLENA_NUMERIC = 5;
 /** Bytes of an entry, as a shift. */
 const ENTRY_SHIFT = 3;
+/** What the kernel's work area has room for: as many as a table can have. */
+const MOST_COLUMNS = MAX_HEAP_ATTRIBUTES;
 
 export interface ProvenColumns {
   /** An entry a column. */
@@ -31,8 +33,12 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** @param utf8 whether text is known to be UTF-8 */
-export function provenColumns(descriptor: TupleDescriptor, utf8: boolean): ProvenColumns {
+/**
+ * A table's columns for the kernel; undefined where they are more than it has room for: nothing must be proven then.
+ * @param utf8 whether text is known to be UTF-8
+ */
+export function provenColumns(descriptor: TupleDescriptor, utf8: boolean): ProvenColumns | undefined {
+  if (descriptor.columns.length > MOST_COLUMNS) return undefined;
   const entries = descriptor.columns.map(({ type, isDropped }, i): Entry => {
     const verification = verificationOf(type, isDropped, utf8);
     const alignment = descriptor.alignments[i];

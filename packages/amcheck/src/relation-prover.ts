@@ -54,39 +54,32 @@ export class RelationProver {
     this.map = hasMap ? new MapReader(geometry, this.vm, checksums) : undefined;
   }
 
+  /** Blocks of a run. */
+  get runBlocks(): number {
+    return RUN_BYTES >>> this.geometry.shift;
+  }
+
   /**
-   * Proves `count` blocks of a segment, from its `first` on, into `proof`; `unproven` is told of each that was not proven,
-   * counted from `first`. False when the file is shorter than it was, or `isStopped` says so between two runs.
+   * Proves `count` blocks of a segment from its block `first` on, a run at most, and adds what it counts to `proof`;
+   * `unproven` is told of each that was not proven, counted from `first`. False when the file is shorter than it was.
    * @throws StorageError when the file cannot be read.
    */
-  prove(
-    segment: number,
-    first: number,
-    count: number,
-    proof: Proof,
-    unproven: (block: number) => void,
-    isStopped: () => boolean,
-  ): boolean {
+  proveRun(segment: number, first: number, count: number, proof: Proof, unproven: (block: number) => void): boolean {
     const { prover, map } = this;
     const from = this.main.segments[segment];
-    const run = RUN_BYTES >>> this.geometry.shift;
+    if (this.main.read(from, first, count, prover.memory.u8) < count) return false;
     prover.setPremises(this.premises);
-    proof.clean = proof.linePointers = proof.tuples = proof.mapBits = 0;
-    for (let done = 0; done < count; done += run) {
-      const some = Math.min(run, count - done);
-      if (isStopped() || this.main.read(from, first + done, some, prover.memory.u8) < some) return false;
-      const block = from.firstBlock + first + done;
-      if (map === undefined) prover.mapBits.fill(NO_MAP, 0, some);
-      else for (let i = 0; i < some; i++) prover.mapBits[i] = map.bits(block + i);
-      const clean = prover.prove(block, some);
-      if (clean > 0) {
-        proof.clean += clean;
-        proof.linePointers += prover.linePointers;
-        proof.tuples += prover.tuples;
-        proof.mapBits += prover.setMapBits;
-      }
-      if (clean < some) for (let i = 0; i < some; i++) if (clean === 0 || !prover.isClean(i)) unproven(done + i);
+    const block = from.firstBlock + first;
+    if (map === undefined) prover.mapBits.fill(NO_MAP, 0, count);
+    else for (let i = 0; i < count; i++) prover.mapBits[i] = map.bits(block + i);
+    const clean = prover.prove(block, count);
+    if (clean > 0) {
+      proof.clean += clean;
+      proof.linePointers += prover.linePointers;
+      proof.tuples += prover.tuples;
+      proof.mapBits += prover.setMapBits;
     }
+    if (clean < count) for (let i = 0; i < count; i++) if (clean === 0 || !prover.isClean(i)) unproven(i);
     return true;
   }
 

@@ -1,15 +1,20 @@
 // The kernel's bytes against its source; and that checks with it, without it, and with threads say the same.
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { checkRelation, PageProver, ProofThreads, type RelationCheckOptions } from '@blockwright/amcheck';
 import { type Finding, runSync } from '@blockwright/base';
 import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
 import { pageMaxOffset, pageSetAllVisible } from '@blockwright/page';
+import { bool, MAX_HEAP_ATTRIBUTES, TupleDescriptor } from '@blockwright/tuple';
 import { NodeVfs } from '@blockwright/vfs';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { compileKernel, KERNEL_FILE, KERNEL_SOURCE, kernelFile } from '../scripts/kernel.ts';
+import { RUN_BYTES, WORK_AREA } from '../src/page-prover.ts';
+import { provenColumns } from '../src/proven-columns.ts';
 import { COLUMNS, PLAIN, TestPage, TestRelation, XIDS } from './relation.ts';
 
 afterEach(() => {
@@ -28,6 +33,36 @@ describe('the bytes of the kernel', () => {
     const changed = source.replace('length < 24', 'length < 23');
     expect(changed).not.toBe(source);
     expect(kernelFile(await compileKernel(changed))).not.toBe(readFileSync(KERNEL_FILE, 'utf8'));
+  });
+});
+
+describe('the work area of the kernel', () => {
+  it('is laid out alike on both sides, with room for all that can be', () => {
+    const inSource = [...readFileSync(KERNEL_SOURCE, 'utf8').matchAll(/^const ([A-Z_]+): usize = (\d+);$/gm)];
+    expect(Object.fromEntries(inSource.map(([, name, at]) => [name, Number(at)]))).toEqual(WORK_AREA);
+    const { STEPS, COLUMNS: columnsAt, ITEMS, MAP_BITS, VERDICTS } = WORK_AREA;
+    const entries = MAX_HEAP_ATTRIBUTES * 8;
+    expect(columnsAt - STEPS).toBeGreaterThanOrEqual(entries);
+    expect(ITEMS - columnsAt).toBeGreaterThanOrEqual(entries);
+    expect(MAP_BITS - ITEMS).toBeGreaterThanOrEqual((32_768 / 8) * 2);
+    expect(VERDICTS - MAP_BITS).toBeGreaterThanOrEqual(RUN_BYTES / 1024);
+  });
+
+  it('has no room for more columns than a table can have: their pages are not proven', () => {
+    const columns = (count: number): TupleDescriptor => {
+      const all = Array.from({ length: 1600 }, (_, i) => ({ name: `c${i}`, type: bool() }));
+      const descriptor = TupleDescriptor.of(all);
+      const more = (list: readonly unknown[]): unknown[] => Array.from({ length: count }, (_, i) => list[i % 1600]);
+      const { alignments, attlens } = descriptor;
+      return { columns: more(all), alignments: more([...alignments]), attlens: more([...attlens]) } as never;
+    };
+    expect(provenColumns(columns(1600), true)?.columns.length).toBe(1600 * 8);
+    expect(provenColumns(columns(1601), true)).toBe(undefined);
+    const relation = new TestRelation(8192);
+    relation.write(plainPages(relation, 3));
+    const prove = vi.spyOn(PageProver.prototype, 'prove');
+    relation.check({ descriptor: columns(1601) });
+    expect(prove).not.toHaveBeenCalled();
   });
 });
 
@@ -193,6 +228,7 @@ function checkWith(options: RelationCheckOptions): { findings: Finding[]; summar
 
 interface Insides {
   readonly board: { claim(): number; state(unit: number): number; readonly units: number };
+  readonly workers: readonly Worker[];
 }
 
 describe.each([1024, 8192, 32768] as const)('threads over pages of %i bytes', (size) => {
@@ -204,9 +240,13 @@ describe.each([1024, 8192, 32768] as const)('threads over pages of %i bytes', (s
     for (let first = 0; first < pages.length; first += 16) relation.write(pages.slice(first, first + 16), name(first));
     return relation;
   };
-  const planned = (options: RelationCheckOptions & { names: string[] }, helpers: number): ProofThreads => {
+  const planned = (
+    options: RelationCheckOptions & { names: string[] },
+    helpers: number,
+    unitShift = options.geometry.shift + UNIT_PAGES_SHIFT,
+  ): ProofThreads => {
     const { vfs, geometry } = options;
-    const threads = new ProofThreads(vfs, geometry, new PageProver(), helpers, geometry.shift + UNIT_PAGES_SHIFT);
+    const threads = new ProofThreads(vfs, geometry, new PageProver(), helpers, unitShift);
     threads.add(options);
     threads.start();
     return threads;
@@ -249,6 +289,43 @@ describe.each([1024, 8192, 32768] as const)('threads over pages of %i bytes', (s
       threads.close();
       rmSync(folder, { recursive: true });
     }
+  });
+
+  it('leave no step longer than a run of 256 kB, however large the units are', () => {
+    const relation = new TestRelation(size);
+    const pages = (RUN_BYTES / size) * 3 + 1;
+    const [sound] = plainPages(relation, 1);
+    relation.write(Array.from({ length: pages }, () => sound));
+    onDisk(relation, (path) => {
+      const options = { ...diskOptions(relation, path), segmentBlocks: 1 << 17, checksums: false };
+      const threads = planned(options, 0, 23);
+      const prove = vi.spyOn(PageProver.prototype, 'prove');
+      const check = checkRelation({ ...options, threads }, () => {});
+      let steps = 0;
+      for (let last = 0; check.next().done !== true; last = prove.mock.calls.length) {
+        expect(prove.mock.calls.length - last).toBeLessThanOrEqual(1);
+        steps++;
+      }
+      expect(steps).toBeGreaterThanOrEqual(4);
+      threads.close();
+    });
+  });
+
+  it('stop at their next run, with the unit in hand given up, when the check is left half-way', async () => {
+    const relation = damaged([]);
+    const folder = mkdtempSync(join(tmpdir(), 'blockwright-proofs-'));
+    for (const name of relation.vfs.readdir('/d'))
+      writeFileSync(join(folder, name), relation.vfs.readFile(`/d/${name}`));
+    const options = diskOptions(relation, join(folder, '1000'));
+    const threads = planned(options, 2);
+    const check = checkRelation({ ...options, threads }, () => {});
+    check.next();
+    check.return([]);
+    threads.close();
+    const { board, workers } = threads as unknown as Insides;
+    expect(board.claim()).toBe(-1);
+    for (const worker of workers) if (worker.threadId !== -1) await once(worker, 'exit');
+    rmSync(folder, { recursive: true });
   });
 
   it('that never end a unit hold nobody up', () => {

@@ -23,8 +23,8 @@ export interface CheckOptions {
   readonly blockSize?: BlockSize | `${number}kB` | (string & {}) | number;
   readonly vfs?: Vfs;
   /**
-   * Threads that work at once, this one included; 1 by default. Others are only started for a directory with enough in
-   * it, on the machine's own files. What is found does not depend on it.
+   * Threads that work at once, this one included; 1 by default. Another one is only started for each 64 MB of large
+   * relations in a directory, on the machine's own files. What is found does not depend on it.
    */
   readonly jobs?: number;
 }
@@ -49,8 +49,8 @@ const KNOWN_OPTIONS = ['blockSize', 'vfs', 'jobs'];
  * `sink` as they are made; a file that cannot be read is a finding, and the others are checked all the same. Not one
  * byte is written.
  * @throws StorageError 58P01 when there is nothing at `path`, 55000 when it is nothing that can be checked or its block
- *   size cannot be told or is not the one asked for, RangeError for a number of jobs that is none, XX001 when the control file of a directory is damaged: without it
- *   the block size would be a guess.
+ *   size cannot be told or is not the one asked for, XX001 when the control file of a directory is damaged: without it
+ *   the block size would be a guess. RangeError for a number of jobs that is none.
  */
 export function* checkPath(path: string, sink: FindingSink, options: CheckOptions = {}): Steps<CheckReport> {
   checkOptions('checkPath', options, KNOWN_OPTIONS);

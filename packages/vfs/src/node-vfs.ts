@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import { checkOptions, StorageError } from '@blockwright/base';
 import { type CachedDescriptor, DescriptorCache } from './descriptors.ts';
-import { fileError, isSystemError } from './errors.ts';
+import { fileError, isSystemError, systemError } from './errors.ts';
 import type { OpenMode, Vfs, VfsFile, VfsStat } from './vfs.ts';
 
 export interface NodeVfsOptions {
@@ -18,8 +18,10 @@ const FILE_PERMISSIONS = 0o600;
 const DIRECTORY_PERMISSIONS = 0o700;
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = fs.constants;
+/** To open a pipe without O_NONBLOCK (which Windows has not) would wait for its other end, deaf to every signal. */
+const O_READING = O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 const FLAGS: Readonly<Record<OpenMode, number>> = {
-  r: O_RDONLY,
+  r: O_READING,
   'r+': O_RDWR,
   create: O_RDWR | O_CREAT,
   createExclusive: O_RDWR | O_CREAT | O_EXCL,
@@ -122,8 +124,16 @@ export class NodeVfs implements Vfs {
   }
 
   readFile(path: string): Uint8Array {
-    const bytes = attempt('read file', path, () => this.withDescriptor(() => fs.readFileSync(path)));
-    return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const fd = attempt('read file', path, () => this.withDescriptor(() => fs.openSync(path, O_READING)));
+    try {
+      const bytes = attempt('read file', path, () => {
+        refuseOddFile(path, fs.fstatSync(fd));
+        return fs.readFileSync(fd);
+      });
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   private withDescriptor<T>(use: () => T): T {
@@ -151,6 +161,14 @@ function attempt<T>(what: string, path: string, run: () => T): T {
   }
 }
 
+/** Pipes, sockets and devices cannot be read by position, and may never end. A directory says so itself. */
+function refuseOddFile(path: string, stats: fs.Stats | fs.BigIntStats): void {
+  if (stats.isFile() || stats.isDirectory()) return;
+  throw new StorageError('58030', `could not open file "${path}": it is a pipe, socket or device`, {
+    hint: 'Name a regular file: copy to one what is to be read.',
+  });
+}
+
 class NodeFile implements VfsFile, CachedDescriptor {
   readonly path: string;
   newer: CachedDescriptor | undefined = undefined;
@@ -168,13 +186,14 @@ class NodeFile implements VfsFile, CachedDescriptor {
   constructor(descriptors: DescriptorCache, path: string, flags: number) {
     this.path = path;
     this.descriptors = descriptors;
-    this.writable = flags !== O_RDONLY;
+    this.writable = flags !== O_READING;
     this.openDescriptor(flags);
     try {
-      const { dev, ino, isDirectory } = this.identity();
-      if (isDirectory) throw Object.assign(new Error('EISDIR: is a directory'), { code: 'EISDIR', syscall: 'open' });
-      this.device = dev;
-      this.inode = ino;
+      const stats = fs.fstatSync(this.fd, { bigint: true });
+      if (stats.isDirectory()) throw systemError('EISDIR', 'open');
+      if (!this.writable) refuseOddFile(path, stats);
+      this.device = stats.dev;
+      this.inode = stats.ino;
     } catch (error) {
       this.close();
       throw fileError('open file', path, error);
@@ -189,11 +208,6 @@ class NodeFile implements VfsFile, CachedDescriptor {
     this.descriptors.add(this);
   }
 
-  private identity(): { dev: bigint; ino: bigint; isDirectory: boolean } {
-    const found = fs.fstatSync(this.fd, { bigint: true });
-    return { dev: found.dev, ino: found.ino, isDirectory: found.isDirectory() };
-  }
-
   /** The descriptor, opened again when it was given up. */
   private descriptor(): number {
     if (this.fd >= 0) {
@@ -202,8 +216,8 @@ class NodeFile implements VfsFile, CachedDescriptor {
     }
     if (this.closed) throw new TypeError(`file "${this.path}" is closed`);
     // Never with O_CREAT or O_EXCL: the file exists, and one that was removed must not come back empty.
-    this.openDescriptor(this.writable ? O_RDWR : O_RDONLY);
-    const { dev, ino } = attempt('stat file', this.path, () => this.identity());
+    this.openDescriptor(this.writable ? O_RDWR : O_READING);
+    const { dev, ino } = attempt('stat file', this.path, () => fs.fstatSync(this.fd, { bigint: true }));
     if (dev !== this.device || ino !== this.inode) {
       this.closeDescriptor();
       throw new StorageError('58030', `could not reopen file "${this.path}": another file has its name now`);

@@ -66,6 +66,21 @@ test('errors name the path and say what to do', () => {
   expect(() => vfs.syncDirectory('/proc')).not.toThrow(); // EINVAL: it cannot be synced, and need not
 });
 
+test.skipIf(process.platform === 'win32')('a pipe is refused at once: to open it would wait for its other end', () => {
+  const path = join(fresh(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const vfs = new NodeVfs();
+  const refusal = expect.objectContaining({
+    code: '58030',
+    message: `could not open file "${path}": it is a pipe, socket or device`,
+    hint: expect.stringContaining('regular file'),
+  });
+  expect(() => vfs.open(path, 'r')).toThrow(refusal);
+  expect(() => vfs.readFile(path)).toThrow(refusal);
+  expect(() => vfs.open('/dev/null', 'r')).toThrow(expect.objectContaining({ code: '58030' }));
+  expect(vfs.openDescriptors).toBe(0);
+});
+
 describe('the cap on descriptors', () => {
   test('many files behave as if each had its own', () => {
     // Operations on 6 files with 1 to 4 descriptors, against 6 arrays of bytes.

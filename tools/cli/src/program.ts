@@ -47,6 +47,7 @@ async function tell(context: Context, args: readonly string[], thrown: unknown):
     error ??= failure;
   });
   if (error === undefined) return ExitStatus.done;
+  if (error instanceof ClosedPipe) return context.status; // nobody is there to be told, but damage stays damage
   // An error of usage can come before the flags are known.
   const { status, lines } = tellError(error, { verbose: context.verbose || args.includes('--verbose') });
   try {

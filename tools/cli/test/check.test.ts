@@ -1,7 +1,9 @@
 // `check`: clean fixtures, planted damage, exit statuses. What each fault of a page is called is tested with the checker.
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Finding } from '@blockwright/base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -181,6 +183,58 @@ describe('damage to', () => {
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(/^blockwright: error: .*pg_control/);
   });
+});
+
+describe.skipIf(process.platform === 'win32')('a pipe', () => {
+  const pipe = (path: string): string => {
+    rmSync(path, { force: true });
+    execFileSync('mkfifo', [path]);
+    return path;
+  };
+
+  test('by itself is refused at once, whatever command reads it', async () => {
+    const path = pipe(join(root, 'pipe'));
+    for (const command of ['check', 'inspect'])
+      expect(await cli([command, path])).toEqual({
+        status: 1,
+        stdout: '',
+        stderr: expect.stringMatching(
+          /^blockwright: error: .*pipe": it is a pipe, socket or device\nhint: .*regular file/,
+        ),
+      });
+  });
+
+  test('in place of a control file stops the check, in place of a catalog or of a table it is a finding', async () => {
+    const control = copy();
+    pipe(join(control, 'global/pg_control'));
+    expect(await cli(['check', control])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/pg_control.*pipe/),
+    });
+    const directory = copy();
+    pipe(join(directory, 'base/16384/pg_filenode.map'));
+    pipe(join(directory, 'base/16384/1259'));
+    pipe(join(directory, pathOf('8k', 'churn')));
+    const { status, stdout } = await cli(['check', directory]);
+    expect(status).toBe(3);
+    expect(stdout).toMatch(/base\/16384\/16462: .*pipe.*\[file\.not_regular\]/);
+    expect(stdout).toMatch(/pipe.*\[catalog\.unreadable\]/);
+  });
+});
+
+test('a reader that goes away after the first finding does not make damage undone', async () => {
+  const directory = copy();
+  change(join(directory, pathOf('8k', 'types')), flipAt(100));
+  let taken = '';
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      if (taken !== '') return done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      taken = chunk.toString();
+      done();
+    },
+  });
+  expect(await cli(['check', directory], { stdout })).toMatchObject({ status: 3, stderr: '' });
+  expect(taken).toMatch(/^error: /);
 });
 
 test('nothing is written', async () => {

@@ -10,7 +10,7 @@ import { addExamples, blockSizeValue, checkPath, DATA_VARIABLE, dataOption, json
 import { findingLine, printReport } from '../output/check-text.ts';
 import { ExitStatus, tellError } from '../output/errors.ts';
 
-const MOST_JOBS = 1024;
+const MOST_JOBS = 256;
 
 interface Options {
   readonly directory?: string;
@@ -37,7 +37,10 @@ export function checkCommand(context: Context): Command {
       new Option('--block-size <size>', 'of a relation file, where nothing else tells').argParser(blockSizeValue),
     )
     .addOption(
-      new Option('-j, --jobs <number>', 'threads that work at once on a large directory')
+      new Option(
+        '-j, --jobs <number>',
+        'threads that work at once on a large directory; below 64 MB, and for a lone file, it is one',
+      )
         .argParser(jobsValue)
         .default(availableParallelism(), 'as many as the machine runs at once'),
     )
@@ -64,9 +67,8 @@ async function check(context: Context, named: readonly string[], options: Option
   const checked: Checked[] = [];
   for (const path of pathsOf(context, named, options)) checked.push(await checkOne(context, path, options));
   if (options.json === true) printJson(context, checked);
-  const hasErrors = checked.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
-  if (hasErrors) context.status = ExitStatus.damaged;
-  else if (checked.some(({ failure }) => failure !== undefined)) context.status = ExitStatus.failed;
+  if (context.status !== ExitStatus.damaged && checked.some(({ failure }) => failure !== undefined))
+    context.status = ExitStatus.failed;
 }
 
 function pathsOf(context: Context, named: readonly string[], options: Options): readonly string[] {
@@ -86,6 +88,8 @@ async function checkOne(context: Context, path: string, options: Options): Promi
     const report = await context.withProgress(({ onProgress, pause }) => {
       const sink = (finding: Finding): void => {
         findings.push(finding);
+        // At once: whoever reads the output may have seen enough before the end.
+        if (finding.severity === 'error') context.status = ExitStatus.damaged;
         if (options.json === true) return;
         pause();
         context.out.line(findingLine(finding, context.colors));

@@ -10,7 +10,7 @@ export const ExitStatus = {
   failed: 1,
   /** The command line was wrong: nothing was done. */
   usage: 2,
-  /** Ran to its end and found damage. */
+  /** Found damage: ran to its end, or until nobody read its output any more. */
   damaged: 3,
   /** Stopped by Ctrl-C. */
   interrupted: 130,
