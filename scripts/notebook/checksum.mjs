@@ -1,4 +1,5 @@
 // The notebook's section on page checksums in SIMD, and on checking a data directory.
+import { checkOf } from './checksum-directory.mjs';
 import { distinct, sizeName } from './figures.mjs';
 import { aimsTable, notes, table } from './tables.mjs';
 
@@ -6,6 +7,13 @@ const REPORT = 'checksum';
 const PLACES = { cache: 'in cache', memory: 'from memory' };
 
 const kernels = (f, wanted = {}) => f.cells(REPORT, wanted).filter(({ place }) => place in PLACES);
+/** Of the second part: a directory. */
+const check = (f) =>
+  checkOf(
+    f,
+    REPORT,
+    f.cells(REPORT).filter(({ place }) => !(place in PLACES)),
+  );
 
 export const checksum = {
   name: REPORT,
@@ -37,6 +45,8 @@ TypeScript version stays beside it, and a property test holds the two equal. Whe
 them in place; else each is copied there first. The buffer manager and \`check\` use it.`,
 
   measured: (f) => {
+    const { charts: directory, text } = check(f);
+    if (kernels(f).length === 0) return { charts: directory, text: `${text}\n\n${aimsTable(f, [REPORT])}` };
     const sizes = distinct(kernels(f).map(({ blockSize }) => blockSize));
     const at = (blockSize, variant, place) => f.cell(REPORT, { blockSize, variant, place });
     const places = distinct(kernels(f).map(({ place }) => place));
@@ -65,9 +75,8 @@ them in place; else each is copied there first. The buffer manager and \`check\`
         f.show(at(size, fastest, place), 'ratio', 'ratio'),
       ]),
     );
-    const check = checkOf(f);
     return {
-      charts: [...charts, ...check.charts],
+      charts: [...charts, ...directory],
       text: `
 {{chart checksum-${places[0]}}}
 
@@ -77,9 +86,9 @@ GB/s of each way, and the last column: how many times as fast as TypeScript the 
 
 ${table(['block', 'pages', ...variants, 'times faster'], rows, [0, 1])}
 
-${check.text}
+${text}
 
-${aimsTable(f, REPORT)}`,
+${aimsTable(f, [REPORT])}`,
     };
   },
 
@@ -88,18 +97,12 @@ ${aimsTable(f, REPORT)}`,
     const told = Object.keys(PLACES)
       .filter((name) => place(name).length > 0)
       .map((name) => `${f.range(place(name), 'ratio', 'tenths')} times as fast as TypeScript ${PLACES[name]}`);
+    if (told.length === 0) return check(f).means;
     const copied = f.cells(REPORT, { variant: 'simd copied', place: 'cache' });
-    const copy = copied.every(({ ratio }) => ratio > 1)
-      ? 'still faster than TypeScript'
-      : 'not always faster than TypeScript';
-    const rates = place('cache').map(({ bytesPerNs }) => bytesPerNs);
-    const even = Math.max(...rates) < 1.25 * Math.min(...rates);
     return `
-- **For who writes an engine:** in place, the kernel is ${told.join(', ')}. With a copy before it, it is ${copy} in cache
-  (${f.range(copied, 'ratio', 'ratio')} times), but the copy is what it then spends its time on: give pages a memory that kernels can
-  see, and they are verified where they lie.
-- **For who chooses a block size:** from the smallest to the largest page the kernel goes through ${f.range(place('cache'), 'bytesPerNs', 'significant')}
-  GB/s in cache: ${even ? 'about the same at every size, so they are no reason for one' : 'not the same at every size'}.${checkOf(f).means}`;
+- **For who writes an engine:** in place, the kernel is ${told.join(', ')}.${copyText(f, copied, place('cache'))}
+${bySize(f, place('cache'))}
+${check(f).means}`;
   },
 
   findings: (f) => {
@@ -118,54 +121,30 @@ ${notes(f, REPORT)}`;
   },
 };
 
-function mean(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+/** What a copy before the kernel costs. */
+function copyText(f, copied, inPlace) {
+  if (copied.length === 0) return '';
+  const still = copied.every(({ ratio }) => ratio > 1)
+    ? 'still faster than TypeScript'
+    : 'not always faster than TypeScript';
+  const ratios = (cells) => mean(cells.map(({ ratio }) => ratio));
+  const advice =
+    ratios(copied) < ratios(inPlace)
+      ? ', but the copy is what it then spends its time on: give pages a memory that kernels can see, and they are verified where they lie'
+      : '';
+  return ` With a copy before it, it is ${still} in cache (${f.range(copied, 'ratio', 'ratio')} times)${advice}.`;
 }
 
-/** What the report has of a directory being checked, beside pg_checksums where that was there. */
-function checkOf(f) {
-  const cells = f.cells(REPORT).filter(({ place }) => !(place in PLACES));
-  if (cells.length === 0) return { charts: [], text: '', means: '' };
-  const first = cells[0];
-  const rows = cells.map((cell) => [
-    cell.variant,
-    f.show(cell, 'bytesPerNs', 'ratio'),
-    cell === first ? '' : f.show(cell, 'ratio', 'ratio'),
-    cell === first ? '' : cell.differenceSeen ? 'seen' : 'no difference seen',
-  ]);
-  const bytes = f.report(REPORT).settings.directoryBytes;
-  const size =
-    bytes === undefined ? '' : ` of ${f.take('value', [`${REPORT}/settings/directoryBytes`], 'count')} bytes`;
-  const aim = f.aims(REPORT, /pg_checksums/)[0];
-  return {
-    charts: [
-      {
-        name: 'checksum-directory',
-        title: 'A whole data directory, in the page cache',
-        unit: 'GB/s',
-        lying: true,
-        categories: cells.map(({ variant }) => variant),
-        series: [
-          {
-            name: 'GB/s',
-            values: cells.map(({ bytesPerNs }) => bytesPerNs),
-            low: cells.map(({ bytesPerNs, medianNs, q3Ns }) => (bytesPerNs * medianNs) / q3Ns),
-            high: cells.map(({ bytesPerNs, medianNs, q1Ns }) => (bytesPerNs * medianNs) / q1Ns),
-          },
-        ],
-      },
-    ],
-    text: `Then a data directory${size} is verified, as commands from start to exit, and by \`check\` within the process. Each has found
-a bit that was flipped before it is believed.
+function bySize(f, cells) {
+  const rates = cells.map(({ bytesPerNs }) => bytesPerNs);
+  if (rates.length < 2) return '';
+  const even =
+    Math.max(...rates) < 1.25 * Math.min(...rates)
+      ? 'about the same at every size, so they are no reason for one'
+      : 'not the same at every size';
+  return `- **For who chooses a block size:** from the smallest to the largest page the kernel goes through ${f.range(cells, 'bytesPerNs', 'significant')} GB/s in cache: ${even}.`;
+}
 
-{{chart checksum-directory}}
-
-${table(['program', 'GB/s', `speed over ${first.variant}`, 'difference'], rows, [0, 3])}`,
-    means:
-      aim === undefined
-        ? ''
-        : `
-- **For who checks a directory:** \`check\`, which verifies far more than the checksum, ran at ${f.show(aim, 'measured', 'ratio')} times the
-  speed of \`pg_checksums\` over the same files.`,
-  };
+function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

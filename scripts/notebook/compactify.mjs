@@ -154,7 +154,7 @@ ${byUpdates ? '{{chart compactify-updates}}' : ''}
 
 ${scans.length === 0 ? '' : '{{chart compactify-scan}}'}
 
-${aimsTable(f, REPORT)}`,
+${aimsTable(f, [REPORT])}`,
     };
   },
 

@@ -84,6 +84,21 @@ export class Figures {
     return plain(low) === plain(high) ? low : `${low} to ${high}`;
   }
 
+  /** A figure that others measured and published: a constant of the text, marked as theirs. */
+  quote(text) {
+    this.#taken.push({ operation: 'quote' });
+    return `${OPEN}${this.#taken.length - 1}${MIDDLE}${text}${CLOSE}`;
+  }
+
+  /** How many entries there are, as a figure. */
+  total(entries) {
+    return this.take(
+      'total',
+      entries.map(({ path }) => path),
+      'count',
+    );
+  }
+
   take(operation, paths, format) {
     const value = OPERATIONS[operation](paths.map((path) => lookUp(this.#reports, path)));
     if (typeof value !== 'number' || !Number.isFinite(value)) throw new Error(`no figure at ${paths.join(', ')}`);
@@ -96,6 +111,7 @@ export class Figures {
   toHtml(html) {
     return html.replace(MARKER, (_, index, text) => {
       const { operation, paths, format, value } = this.#taken[Number(index)];
+      if (operation === 'quote') return `<span class="quoted">${text}</span>`;
       const from = operation === 'value' ? paths[0] : `${operation} ${paths.join(' ')}`;
       return `<data value="${value}" data-from="${from}" data-format="${format}">${text}</data>`;
     });

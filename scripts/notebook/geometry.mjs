@@ -106,7 +106,7 @@ ${table(
   [0, 4],
 )}
 
-${aimsTable(f, REPORT)}`,
+${aimsTable(f, [REPORT])}`,
     };
   },
 

@@ -33,7 +33,7 @@ const LEAD =
  */
 export function renderNotebook(reports, commands) {
   const f = new Figures(reports);
-  const sections = SECTIONS.filter(({ reports: names }) => f.has(names[0])).map((section) =>
+  const sections = SECTIONS.filter(({ reports: names }) => names.some((name) => f.has(name))).map((section) =>
     partsOf(f, section, commands),
   );
   const files = new Map();
@@ -47,7 +47,7 @@ export function renderNotebook(reports, commands) {
 
 /** A section's text, part by part, with its charts. */
 function partsOf(f, section, commands) {
-  const names = section.reports.filter((name) => f.has(name));
+  const names = section.used?.(f) ?? section.reports.filter((name) => f.has(name));
   const measured = section.measured(f);
   const parts = PARTS.map(([key, title]) => ({
     key,
