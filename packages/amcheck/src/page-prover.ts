@@ -2,7 +2,14 @@
 // are certainly clean. The others are looked at by the TypeScript, which knows what is wrong, and tells.
 import type { BlockNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { checksumOfHash, kernelMemory, type PageMemory, pageHashes, pageStoredChecksum } from '@blockwright/page';
+import {
+  checksumOfHash,
+  kernelInstance,
+  kernelMemory,
+  type PageMemory,
+  pageHashes,
+  pageStoredChecksum,
+} from '@blockwright/page';
 import { KERNEL_HEX } from './kernel-bytes.ts';
 import type { ProvenColumns } from './proven-columns.ts';
 import type { XidRange } from './xids.ts';
@@ -45,23 +52,6 @@ export interface ProverPremises {
   readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
 }
 
-/** The part of the platform's WebAssembly that is used here: without a browser's, no library of TypeScript's has it. */
-interface WebAssemblyHost {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: { env: { memory: object } }) => { readonly exports: object };
-}
-
-let compiled: object | undefined;
-
-/** The kernel over a memory; undefined where the platform has none. */
-function kernelOver(memory: PageMemory): Kernel | undefined {
-  const host = (globalThis as { WebAssembly?: WebAssemblyHost }).WebAssembly;
-  if (memory.kernel === null || host === undefined) return undefined;
-  compiled ??= new host.Module(bytesOfHex(KERNEL_HEX));
-  const imports = { env: { memory: memory.kernel.memory } };
-  return new host.Instance(compiled, imports).exports as unknown as Kernel;
-}
-
 /** The memory that runs of pages are read to, and the kernel over it. One serves any number of forks, in turns. */
 export class PageProver {
   /** A run of pages, from byte 0 on. */
@@ -71,12 +61,12 @@ export class PageProver {
   private readonly verdicts: Uint8Array;
   private readonly area: Uint8Array;
   private readonly hashes: Uint32Array;
-  private readonly kernel: Kernel | undefined;
+  private readonly kernel: Kernel | null;
   private premises: ProverPremises | undefined = undefined;
 
   constructor() {
     this.memory = kernelMemory(RUN_BYTES + WORK_AREA_BYTES);
-    this.kernel = kernelOver(this.memory);
+    this.kernel = kernelInstance(KERNEL_HEX, this.memory.kernel) as Kernel | null;
     this.area = this.memory.u8.subarray(RUN_BYTES);
     this.mapBits = this.area.subarray(MAP_BITS, VERDICTS);
     this.verdicts = this.area.subarray(VERDICTS, VERDICTS + MOST_PAGES);
@@ -85,7 +75,7 @@ export class PageProver {
 
   /** Sets what the pages to come are held against, unless it is what it was. */
   setPremises(premises: ProverPremises): void {
-    if (premises === this.premises || this.kernel === undefined) return;
+    if (premises === this.premises || this.kernel === null) return;
     this.premises = premises;
     const { kernel } = this;
     const { geometry, kind, columns, xids, endOfWal } = premises;
@@ -107,7 +97,7 @@ export class PageProver {
    */
   prove(block: BlockNumber, count: number): number {
     const { verdicts, premises } = this;
-    if (this.kernel === undefined || premises === undefined) return 0;
+    if (this.kernel === null || premises === undefined) return 0;
     if (premises.checksums) this.verifyChecksums(block, count, premises.geometry);
     else verdicts.fill(1, 0, count);
     return this.kernel.provePages(0, count, block);
@@ -141,10 +131,4 @@ export class PageProver {
       verdicts[i] = pageStoredChecksum(memory, i << shift) === checksumOfHash(hashes[i], block + i) ? 1 : 0;
     }
   }
-}
-
-function bytesOfHex(hex: string): Uint8Array {
-  const bytes = new Uint8Array(hex.length >>> 1);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(hex.substring(i << 1, (i << 1) + 2), 16);
-  return bytes;
 }

@@ -12,7 +12,7 @@ import { bool, MAX_HEAP_ATTRIBUTES, TupleDescriptor } from '@blockwright/tuple';
 import { NodeVfs } from '@blockwright/vfs';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { compileKernel, KERNEL_FILE, KERNEL_SOURCE, kernelFile } from '../scripts/kernel.ts';
+import { KERNEL } from '../scripts/kernel.ts';
 import { RUN_BYTES, WORK_AREA } from '../src/page-prover.ts';
 import { provenColumns } from '../src/proven-columns.ts';
 import { COLUMNS, PLAIN, TestPage, TestRelation, XIDS } from './relation.ts';
@@ -23,22 +23,22 @@ afterEach(() => {
 });
 
 describe('the bytes of the kernel', () => {
-  const source = readFileSync(KERNEL_SOURCE, 'utf8');
+  const source = readFileSync(KERNEL.source, 'utf8');
 
   it('are what its source compiles to', async () => {
-    expect(kernelFile(await compileKernel(source))).toBe(readFileSync(KERNEL_FILE, 'utf8'));
+    expect(KERNEL.textOf(await KERNEL.compile(source))).toBe(readFileSync(KERNEL.file, 'utf8'));
   });
 
   it('canary: a source that was changed since is found', async () => {
     const changed = source.replace('length < 24', 'length < 23');
     expect(changed).not.toBe(source);
-    expect(kernelFile(await compileKernel(changed))).not.toBe(readFileSync(KERNEL_FILE, 'utf8'));
+    expect(KERNEL.textOf(await KERNEL.compile(changed))).not.toBe(readFileSync(KERNEL.file, 'utf8'));
   });
 });
 
 describe('the work area of the kernel', () => {
   it('is laid out alike on both sides, with room for all that can be', () => {
-    const inSource = [...readFileSync(KERNEL_SOURCE, 'utf8').matchAll(/^const ([A-Z_]+): usize = (\d+);$/gm)];
+    const inSource = [...readFileSync(KERNEL.source, 'utf8').matchAll(/^const ([A-Z_]+): usize = (\d+);$/gm)];
     expect(Object.fromEntries(inSource.map(([, name, at]) => [name, Number(at)]))).toEqual(WORK_AREA);
     const { STEPS, COLUMNS: columnsAt, ITEMS, MAP_BITS, VERDICTS } = WORK_AREA;
     const entries = MAX_HEAP_ATTRIBUTES * 8;

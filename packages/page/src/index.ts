@@ -74,7 +74,7 @@ export {
   pageIndexTupleDeleteNoCompact,
   pageIndexTupleOverwrite,
 } from './index-items.ts';
-export type { ChecksumKernel } from './kernel.ts';
+export { type ChecksumKernel, kernelInstance } from './kernel.ts';
 export {
   checkedItem,
   itemIsInBounds,

@@ -61,7 +61,7 @@ export class ChecksumKernels {
   private compiled(): object | null {
     if (this.module === undefined) {
       try {
-        this.module = this.host === undefined ? null : new this.host.Module(kernelBytes());
+        this.module = this.host === undefined ? null : new this.host.Module(bytesOfHex(KERNEL_HEX));
       } catch {
         this.module = null;
       }
@@ -70,13 +70,34 @@ export class ChecksumKernels {
   }
 }
 
-function kernelBytes(): Uint8Array {
-  const bytes = new Uint8Array(KERNEL_HEX.length >>> 1);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(KERNEL_HEX.slice(i << 1, (i + 1) << 1), 16);
+const modules = new Map<string, object>();
+
+/**
+ * What another WebAssembly module exports, bound to the memory of a kernel of this package as its `env.memory`; null
+ * where there is no WebAssembly, or no such memory. A module is compiled once.
+ * @param hex its bytes, in hexadecimal
+ * @throws the platform's CompileError or LinkError for what is no module over a memory alone.
+ */
+export function kernelInstance(hex: string, kernel: Pick<ChecksumKernel, 'memory'> | null): object | null {
+  const host = platform();
+  if (kernel === null || host === undefined) return null;
+  let module = modules.get(hex);
+  if (module === undefined) {
+    module = new host.Module(bytesOfHex(hex));
+    modules.set(hex, module);
+  }
+  return new host.Instance(module, { env: { memory: kernel.memory } }).exports;
+}
+
+function bytesOfHex(hex: string): Uint8Array {
+  const bytes = new Uint8Array(hex.length >>> 1);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(hex.slice(i << 1, (i + 1) << 1), 16);
   return bytes;
 }
 
+function platform(): WebAssemblyHost | undefined {
+  return (globalThis as { WebAssembly?: WebAssemblyHost }).WebAssembly;
+}
+
 /** The kernels of this process. */
-export const KERNELS: ChecksumKernels = new ChecksumKernels(
-  (globalThis as { WebAssembly?: WebAssemblyHost }).WebAssembly,
-);
+export const KERNELS: ChecksumKernels = new ChecksumKernels(platform());

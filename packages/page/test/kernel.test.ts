@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
 import {
   checksumKernel,
+  kernelInstance,
   kernelMemory,
   type PageMemory,
   PageMemoryViews,
@@ -15,7 +16,7 @@ import {
 } from '@blockwright/page';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { compileKernel, KERNEL_FILE, KERNEL_SOURCE, kernelFile } from '../scripts/kernel.ts';
+import { KERNEL } from '../scripts/kernel.ts';
 import { ChecksumKernels, REQUESTS_AFTER_REFUSAL, type WebAssemblyHost } from '../src/kernel.ts';
 
 const host = (globalThis as unknown as { WebAssembly: WebAssemblyHost }).WebAssembly;
@@ -24,24 +25,24 @@ const host = (globalThis as unknown as { WebAssembly: WebAssemblyHost }).WebAsse
 const ordinary = (m: PageMemory): PageMemory => new PageMemoryViews(m.u8.buffer, 0, m.u8.length);
 
 describe('the bytes of the kernel', () => {
-  const source = readFileSync(KERNEL_SOURCE, 'utf8');
+  const source = readFileSync(KERNEL.source, 'utf8');
 
   it('are what its source compiles to', async () => {
-    expect(kernelFile(await compileKernel(source))).toBe(readFileSync(KERNEL_FILE, 'utf8'));
+    expect(KERNEL.textOf(await KERNEL.compile(source))).toBe(readFileSync(KERNEL.file, 'utf8'));
   });
 
   it('canary: a source that was changed since is found', async () => {
     const changed = source.replace('16777619', '16777617');
     expect(changed).not.toBe(source);
-    expect(kernelFile(await compileKernel(changed))).not.toBe(readFileSync(KERNEL_FILE, 'utf8'));
+    expect(KERNEL.textOf(await KERNEL.compile(changed))).not.toBe(readFileSync(KERNEL.file, 'utf8'));
   });
 
   it('canary: a source that does not compile is an error', async () => {
-    await expect(compileKernel(source.replace('v128.load(at)', 'v128.load(nowhere)'))).rejects.toThrow(/nowhere/);
+    await expect(KERNEL.compile(source.replace('v128.load(at)', 'v128.load(nowhere)'))).rejects.toThrow(/nowhere/);
   });
 
   it('are few enough that browsers compile them in the main thread', async () => {
-    expect((await compileKernel(source)).length).toBeLessThan(4096);
+    expect((await KERNEL.compile(source)).length).toBeLessThan(4096);
   });
 });
 
@@ -162,6 +163,42 @@ describe('kernelMemory', () => {
   it('can be had many hundred times', () => {
     const all = Array.from({ length: 600 }, () => kernelMemory(65536));
     expect(all.every(({ kernel }) => kernel !== null)).toBe(true);
+  });
+});
+
+describe('kernelInstance', () => {
+  // (module (import "env" "memory" (memory 1)) (func (export "first") (result i32) (i32.load (i32.const 0))))
+  const HEX =
+    '0061736d010000000105016000017f020f0103656e76066d656d6f727902000103020100' +
+    '07090105666972737400000a0901070041002802000b';
+  afterEach(() => vi.unstubAllGlobals());
+
+  it('binds another module to the memory of a page, and compiles it once', () => {
+    let compiled = 0;
+    class Module {
+      constructor(bytes: Uint8Array) {
+        compiled++;
+        return new host.Module(bytes);
+      }
+    }
+    vi.stubGlobal('WebAssembly', { Module, Instance: host.Instance });
+    const memories = [kernelMemory(1024), kernelMemory(1024)];
+    for (const [i, memory] of memories.entries()) {
+      memory.u32[0] = 77 + i;
+      expect((kernelInstance(HEX, memory.kernel) as { first(): number }).first()).toBe(77 + i);
+    }
+    expect(compiled).toBe(1);
+  });
+
+  it('is null where there is no WebAssembly, or no kernel to the memory', () => {
+    const { kernel } = kernelMemory(1024);
+    expect(kernelInstance(HEX, null)).toBe(null);
+    vi.stubGlobal('WebAssembly', undefined);
+    expect(kernelInstance(HEX, kernel)).toBe(null);
+  });
+
+  it('throws for what is no module', () => {
+    expect(() => kernelInstance('00', kernelMemory(1024).kernel)).toThrow(/WebAssembly.Module/);
   });
 });
 
