@@ -122,7 +122,8 @@ function html(f, sections) {
   const toHtml = (text) =>
     f
       .toHtml(marked.parse(text))
-      .replace(/<table>/g, '<div class="scroll"><table>')
+      .replace(/<th( [^>]*)?>[^<]*_[^<]*</g, (title) => title.replaceAll('_', '_<wbr>'))
+      .replace(/<table>/g, '<div class="scroll" tabindex="0"><table>')
       .replace(/<\/table>/g, '</table></div>')
       .replace(/<p>\{\{chart ([\w-]+)\}\}<\/p>/g, (_, name) => figure(specs.get(name)));
   const contents = sections
@@ -175,8 +176,8 @@ function figure(spec) {
 }
 
 const STYLE = `
-:root { color-scheme: light dark; --ground: #f6f8fb; --card: #fff; --code: #eef2f7; }
-@media (prefers-color-scheme: dark) { :root { --ground: #11161e; --card: #1a212c; --code: #232c39; } }
+:root { color-scheme: light dark; --ground: #f6f8fb; --card: #fff; --code: #eef2f7; --edge: #0003; }
+@media (prefers-color-scheme: dark) { :root { --ground: #11161e; --card: #1a212c; --code: #232c39; --edge: #000a; } }
 * { box-sizing: border-box; }
 html { scroll-behavior: smooth; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
@@ -198,9 +199,21 @@ figure svg { display: block; max-width: 100%; height: auto; }
 code { background: var(--code); border-radius: 4px; padding: 0.1em 0.3em; font: 0.88em ui-monospace, monospace; overflow-wrap: break-word; }
 pre { background: var(--code); border-radius: 8px; padding: 0.8rem; overflow-x: auto; line-height: 1.35; }
 pre code { background: none; padding: 0; font-size: 0.82rem; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
+.scroll {
+  /* A shadow at an edge says that the table goes on there; covers of the card's colour move along with its ends. */
+  overflow-x: auto; margin: 1rem 0; padding-bottom: 0.2rem; scrollbar-width: thin; scrollbar-color: var(--soft) transparent;
+  background:
+    linear-gradient(to right, var(--card) 40%, transparent) left / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, var(--card) 40%, transparent) right / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, var(--edge), transparent) left / 0.9rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--edge), transparent) right / 0.9rem 100% no-repeat scroll;
+}
 table { border-collapse: collapse; font-size: 0.86rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.3rem 0.7rem 0.3rem 0; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
+table:has(th:nth-child(9)) { font-size: 0.78rem; }
+th, td { padding: 0.3rem 0.6rem 0.3rem 0; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0.2rem; }
+td:first-child { white-space: normal; min-width: 8.5rem; }
+td:first-child:nth-last-child(-n + 5) { min-width: 11rem; }
 th[align='right'], td[align='right'] { text-align: right; }
 th { color: var(--soft); font-weight: 600; white-space: normal; vertical-align: bottom; }
 blockquote { margin: 0.75rem 0; padding: 0.1rem 0 0.1rem 0.9rem; border-left: 3px solid var(--line); color: var(--soft); font-size: 0.92rem; }

@@ -121,14 +121,20 @@ function memoText(f, cells) {
   const lead = ordered.some(isFaster)
     ? 'Part of the lead in order comes from what the tree remembers, the last leaf and the last block’s offsets'
     : 'In order the tree is helped by what it remembers, the last leaf and the last block’s offsets';
-  const told = ordered
-    .filter(({ array_memo_search_ms: ms }) => Number.isFinite(ms))
-    .map((cell) => {
-      const times = f.take('ratio', [`${cell.path}/array_memo_search_ms`, `${cell.path}/rt_search_ms`], 'significant');
-      return `${times} times the tree’s time in \`${caseOf(cell)}\``;
-    });
-  const beside = told.length === 0 ? '' : ` An array that remembers its last block too took ${listed(told)}.`;
+  const remembering = ordered.filter(({ array_memo_search_ms: ms }) => Number.isFinite(ms));
+  const told = remembering.map((cell) => `${memoTimes(f, cell)} in \`${caseOf(cell)}\``);
+  const beside =
+    told.length === 0 ? '' : ` An array that remembers its last block too, over the tree: ${listed(told)}.`;
   return `${lead}; an index that is not in the table’s order has little of it.${beside}`;
+}
+
+/** The remembering array's time over the tree's. */
+function memoTimes(f, cell) {
+  const { memo_ratio: ratio, memo_ratio_low: low, memo_ratio_high: high } = cell;
+  const times = Number.isFinite(ratio)
+    ? f.show(cell, 'memo_ratio', 'significant')
+    : f.take('ratio', [`${cell.path}/array_memo_search_ms`, `${cell.path}/rt_search_ms`], 'significant');
+  return `${times} times the time${low <= 1 && high >= 1 ? ' (no difference seen)' : ''}`;
 }
 
 function slowerText(f, cells) {

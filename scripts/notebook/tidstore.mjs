@@ -101,7 +101,7 @@ by the same rule. Every hit is counted, so that no search is optimised away.`,
       return [name, ...NODES.map((key) => shown(f, cell, key, 'count'))];
     });
     const memo = columns.some(([key]) => key === 'array_memo_search_ms')
-      ? ' `array_memo_search_ms` is of an array that remembers the last block as the tree does.'
+      ? ' `array_memo_search_ms` is of an array that remembers the last block as the tree does, asked in order only; it is no store.'
       : '';
     return {
       charts: tidstoreCharts(cells, cases),
@@ -134,7 +134,7 @@ ${aimsTable(f, used(f))}`,
   findings: (f) => `${findings(f, cellsOf(f))}
 
 ${used(f)
-  .map((name) => notes(f, name, /^(?:Loading counts|Tree and array)|remember/))
+  .map((name) => notes(f, name, /^(?:A round searched|Loading counts|Tree and array)/))
   .filter((text) => text !== '')
   .join('\n>\n')}`,
 };

@@ -379,8 +379,13 @@ describe('sentences follow the outcome', () => {
 
     test('an array that remembers its last block, where it was measured', () => {
       const remembering = told(() => ({ rt_search_ms: 100, array_memo_search_ms: 250 }));
-      expect(remembering).toMatch(/An array that remembers its last block too took 2\.5 times the tree’s time in `/);
+      expect(remembering).toMatch(
+        /An array that remembers its last block too, over the tree: 2\.5 times the time in `/,
+      );
       expect(remembering).toContain('| array_memo_search_ms |');
+      const memo = { array_memo_search_ms: 250, memo_ratio: 1.04, memo_ratio_low: 0.9, memo_ratio_high: 1.1 };
+      expect(told(() => memo)).toContain('over the tree: 1.04 times the time (no difference seen) in `');
+      expect(told(() => ({ array_memo_search_ms: null }))).not.toContain('An array that remembers');
       expect(told(() => ({ array_memo_search_ms: undefined }))).not.toContain('An array that remembers');
     });
 
