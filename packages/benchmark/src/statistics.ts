@@ -89,13 +89,17 @@ export function compareRounds(a: readonly number[], b: readonly number[], confid
   };
 }
 
-/** In words: `1.250 times (1.210 to 1.300)`, or that no difference was seen, with the same numbers. */
+/**
+ * In words: `1.250 times (1.210 to 1.300)`; or that no difference was seen, or that one was seen and is not certain, since
+ * the ratio's interval holds 1; with the same numbers.
+ */
 export function comparisonText(comparison: Comparison): string {
   const { ratio, low, high, differenceSeen } = comparison;
   const range = `${low.toFixed(3)} to ${high.toFixed(3)}`;
-  return differenceSeen
-    ? `${ratio.toFixed(3)} times (${range})`
-    : `no difference seen (${ratio.toFixed(3)} times, ${range}; the quartiles overlap)`;
+  if (!differenceSeen) return `no difference seen (${ratio.toFixed(3)} times, ${range}; the quartiles overlap)`;
+  if (low <= 1 && high >= 1)
+    return `no certain difference (${ratio.toFixed(3)} times, but from ${range}: either may be faster)`;
+  return `${ratio.toFixed(3)} times (${range})`;
 }
 
 function ascending(samples: readonly number[]): number[] {

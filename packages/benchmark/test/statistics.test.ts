@@ -94,5 +94,19 @@ describe('comparing rounds', () => {
       '2.000 times (1.900 to 2.100)',
     );
   });
+  it('is not certain of a difference where the interval of the ratio holds 1, whatever the quartiles are', () => {
+    const seen = { ratio: 1.5, low: 0.533, high: 21.662, confidence: 0.95, differenceSeen: true };
+    const uncertain = 'no certain difference (1.500 times, but from 0.533 to 21.662: either may be faster)';
+    expect(comparisonText(seen)).toBe(uncertain);
+    for (const [low, high] of [
+      [1, 1.6],
+      [0.4, 1],
+    ] as const) {
+      expect(comparisonText({ ...seen, low, high })).toMatch(/^no certain difference/);
+    }
+    expect(comparisonText({ ...seen, low: 1.001 })).toBe('1.500 times (1.001 to 21.662)');
+    expect(comparisonText({ ...seen, ratio: 0.5, low: 0.4, high: 0.999 })).toBe('0.500 times (0.400 to 0.999)');
+    expect(comparisonText({ ...seen, differenceSeen: false })).toMatch(/^no difference seen/);
+  });
   it('refuses samples of different rounds', () => expect(() => compareRounds([1, 2], [1])).toThrow(RangeError));
 });

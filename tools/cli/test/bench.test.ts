@@ -93,13 +93,11 @@ q1         40      36–44
     expect(text.match(/^ +1 kB +2 kB +4 kB$/gm)).toHaveLength(1);
   });
 
-  test('with one cell has its figures below each other', () => {
+  test('with one cell has its name before, which may be long, and its figures below each other', () => {
     expect(printed([cell(null, 'count', 4, { pages: 1000 })])).toBe(
-      `
+      `query count, engine blockwright
            measured
-──────────────────────
-query      count
-engine     blockwright
+───────────────────
 ns/row     4
 quartiles  3.6–4.4
 pages      1,000

@@ -100,11 +100,18 @@ function sideBySide(
   };
 }
 
-/** One cell's figures below each other. */
+/** One cell's figures below each other; what it is called, which may be long, is said before. */
 function oneCell(cell: Cell, columns: readonly ReportColumn[]): ReportTable {
   const all = columns.flatMap((column) => (column.key === 'nsPerUnit' ? [column, QUARTILES] : [column]));
-  const rows = all.map((column) => [column.title, text(column, cell)]).filter(([, value]) => value !== '');
-  return { columns: [{ title: '' }, { title: 'measured' }], rows };
+  const isName = ({ key }: ReportColumn) => typeof cell[key] === 'string';
+  const lines = (chosen: readonly ReportColumn[]) =>
+    chosen.map((column) => [column.title, text(column, cell)]).filter(([, value]) => value !== '');
+  const heading = lines(all.filter(isName)).map((line) => line.join(' '));
+  return {
+    ...(heading.length === 0 ? {} : { heading: heading.join(', ') }),
+    columns: [{ title: '' }, { title: 'measured' }],
+    rows: lines(all.filter((column) => !isName(column))),
+  };
 }
 
 function cellByCell(cells: readonly Cell[], columns: readonly ReportColumn[]): ReportTable {
