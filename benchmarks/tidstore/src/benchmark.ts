@@ -1,12 +1,14 @@
 // `bench tidstore`: the radix-tree TID store beside the sorted array that it replaced, as the two functions of the
 // discussion's test extension measured them (bench_seq_search and bench_shuffle_search).
-import { type Benchmark, defineBenchmark } from '@blockwright/benchmark';
+import { type Benchmark, defineBenchmark, LEAST_ROUNDS } from '@blockwright/benchmark';
 import { BlockGeometry, DEFAULT_BLOCK_SIZE, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { casesOf } from './cases.ts';
 import { type CaseMeasurement, measureCase } from './measure.ts';
 import { aimsOf, COLUMNS, cellsOf, notesOf } from './report.ts';
 import type { SearchName } from './stretches.ts';
 
+/** TIDs to search in one round of a case that is to be brief. */
+const BRIEF_SEARCHED = 1_000_000;
 const SEARCHES: readonly SearchName[] = ['seq-search', 'shuffle-search'];
 
 export const tidstoreBenchmark: Benchmark = defineBenchmark({
@@ -23,7 +25,7 @@ export const tidstoreBenchmark: Benchmark = defineBenchmark({
     minBlock: {
       type: 'number',
       default: undefined,
-      help: 'first block to load, 0 if not given; four cases are run if nothing is said about blocks and TIDs',
+      help: 'first block to load, 0 if not given; four cases or five are run if nothing is said about blocks and TIDs',
       min: 0,
       max: 2 ** 32 - 2,
       integer: true,
@@ -88,9 +90,14 @@ export const tidstoreBenchmark: Benchmark = defineBenchmark({
     const searches = options.search === undefined ? SEARCHES : [options.search as SearchName];
     const settings = { ...options, searched: options.whole ? Infinity : options.searched };
     const measurements: CaseMeasurement[] = [];
+    const brief = {
+      rounds: LEAST_ROUNDS,
+      ...(options.whole ? {} : { searched: Math.min(options.searched, BRIEF_SEARCHED) }),
+    };
     for (const one of cases) {
       context.log(`${one.name}: ${searches.join(', ')}`);
-      measurements.push(await measureCase(one, g, searches, settings, context));
+      const used = one.isBrief === true ? { ...settings, ...brief } : settings;
+      measurements.push(await measureCase(one, g, searches, used, context));
     }
     return {
       settings: { cases },

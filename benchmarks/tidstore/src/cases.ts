@@ -1,5 +1,6 @@
 // Which TIDs a run is about: one case that the options describe, or, where they describe none, those of the discussion
 // and those where a tree looks worst. Whatever cannot be run is refused here, before anything is allocated.
+import { freemem } from 'node:os';
 import type { MachineDescription } from '@blockwright/benchmark';
 import { type BlockGeometry, formatBlockSize } from '@blockwright/geometry';
 import type { OffsetPattern } from './population.ts';
@@ -11,6 +12,8 @@ export interface Case {
   readonly stride: number;
   readonly tidsPerBlock: number;
   readonly offsets: OffsetPattern;
+  /** Takes long, and was not called for: to be measured in the fewest rounds, over fewer TIDs. */
+  readonly isBrief?: boolean;
 }
 
 /** What the options say of a case; none of it: the default cases. */
@@ -33,6 +36,11 @@ const DEFAULT_CASES: readonly Partial<Case>[] = [
   { maxBlock: 4_294_000_000, stride: 4294, tidsPerBlock: 1 },
 ];
 
+/** The discussion's larger one: a default case too where there is memory for it. */
+const LARGE_CASE: Partial<Case> = { maxBlock: 10_000_000, isBrief: true };
+/** A case is run uncalled for when twice its array, and this much for all else, is free. */
+const SPARE_BYTES = 500_000_000;
+
 /** Bytes of one TID in the sorted array. */
 export const TID_BYTES = 6;
 
@@ -41,14 +49,29 @@ export const TID_BYTES = 6;
  * @throws RangeError when a case has no blocks, more TIDs a block than the block has line pointers, or more TIDs than
  *   this machine's memory holds twice as a sorted array.
  */
-export function casesOf(options: CaseOptions, g: BlockGeometry, machine: MachineDescription): Case[] {
+export function casesOf(
+  options: CaseOptions,
+  g: BlockGeometry,
+  machine: MachineDescription,
+  freeBytes: number = freemem(),
+): Case[] {
   const { minBlock, maxBlock, tidsPerBlock, stride, offsets } = options;
   const given = { minBlock, maxBlock, tidsPerBlock, stride, offsets: offsets as OffsetPattern | undefined };
   const isGiven = Object.values(given).some((value) => value !== undefined);
-  const cases = (isGiven ? [given] : DEFAULT_CASES).map(completed);
+  const cases = (isGiven ? [given] : defaultCases(freeBytes)).map(completed);
   for (const one of cases) check(one, g, machine);
   return cases;
 }
+
+function defaultCases(freeBytes: number): readonly Partial<Case>[] {
+  return 2 * arrayBytes(completed(LARGE_CASE)) + SPARE_BYTES <= freeBytes
+    ? [...DEFAULT_CASES, LARGE_CASE]
+    : DEFAULT_CASES;
+}
+
+/** Bytes of a case's TIDs in the sorted array. */
+const arrayBytes = ({ minBlock, maxBlock, stride, tidsPerBlock }: Omit<Case, 'name'>): number =>
+  Math.ceil((maxBlock - minBlock) / stride) * tidsPerBlock * TID_BYTES;
 
 function completed(given: { readonly [Key in keyof Case]?: Case[Key] | undefined }): Case {
   const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
@@ -67,7 +90,8 @@ function caseName({ minBlock, maxBlock, stride, tidsPerBlock, offsets }: Omit<Ca
   ].join(', ');
 }
 
-function check({ minBlock, maxBlock, stride, tidsPerBlock }: Case, g: BlockGeometry, machine: MachineDescription) {
+function check(one: Case, g: BlockGeometry, machine: MachineDescription): void {
+  const { minBlock, maxBlock, tidsPerBlock } = one;
   if (minBlock >= maxBlock) {
     throw new RangeError(
       `tidstore's --min-block is below --max-block, the first block that is not loaded; not ${minBlock} and ${maxBlock}`,
@@ -75,10 +99,10 @@ function check({ minBlock, maxBlock, stride, tidsPerBlock }: Case, g: BlockGeome
   }
   if (tidsPerBlock > g.maxOffsetNumber) {
     throw new RangeError(
-      `tidstore's --tids-per-block is at most ${g.maxOffsetNumber}, the line pointers of a ${formatBlockSize(g.size)} block; not ${tidsPerBlock}`,
+      `tidstore's --tids-per-block is at most ${g.maxOffsetNumber}, the line pointers of ${g.size === 8192 ? 'an' : 'a'} ${formatBlockSize(g.size)} block; not ${tidsPerBlock}`,
     );
   }
-  const bytes = Math.ceil((maxBlock - minBlock) / stride) * tidsPerBlock * TID_BYTES;
+  const bytes = arrayBytes(one);
   // Two arrays stand side by side for a moment, when one is loaded anew.
   if (2 * bytes > machine.memoryBytes) {
     const gigabytes = (n: number): string => (n / 1e9).toFixed(1);

@@ -2,6 +2,7 @@
 // method up at every call, and closures from one place share what the compiler has learnt. A test holds the copies equal.
 import type { RadixTidStore, SortedArrayTidStore } from '@blockwright/tidstore';
 import type { Population } from './population.ts';
+import type { RememberingArray } from './remembering-array.ts';
 
 /** How many of the TIDs from `from` up to `to` the store has. */
 export function searchRadix(
@@ -21,6 +22,21 @@ export function searchRadix(
 /** As {@link searchRadix}. */
 export function searchArray(
   store: SortedArrayTidStore,
+  blocks: Uint32Array,
+  offsets: Uint16Array,
+  from: number,
+  to: number,
+): number {
+  let hits = 0;
+  for (let i = from; i < to; i++) {
+    if (store.has(blocks[i], offsets[i])) hits++;
+  }
+  return hits;
+}
+
+/** As {@link searchRadix}. */
+export function searchRemembering(
+  store: RememberingArray,
   blocks: Uint32Array,
   offsets: Uint16Array,
   from: number,

@@ -11,8 +11,9 @@ import { type RadixStats, RadixTidStore, SortedArrayTidStore } from '@blockwrigh
 import { type Case, TID_BYTES } from './cases.ts';
 import { checkContents, checkLoaded } from './checks.ts';
 import { collectGarbage } from './garbage.ts';
-import { loadArray, loadRadix, readTids, searchArray, searchRadix } from './loops.ts';
+import { loadArray, loadRadix, readTids, searchArray, searchRadix, searchRemembering } from './loops.ts';
 import { Population } from './population.ts';
+import { RememberingArray } from './remembering-array.ts';
 import { type SearchName, Stretches } from './stretches.ts';
 
 export interface Settings {
@@ -32,6 +33,8 @@ export interface SearchMeasurement extends Pair {
   readonly search: SearchName;
   /** The loop that reads the TIDs and searches nothing. */
   readonly reading: Measured;
+  /** In order only: the array that remembers, which is no store. */
+  readonly remembering?: Measured;
   /** TIDs searched in one round. */
   readonly searched: number;
   /** Neighbours, of all in the last round, of which the second is the larger TID: a share. */
@@ -61,7 +64,7 @@ interface Stores {
  * Never collected: when the last store of a kind is, V8 throws away all code that was compiled for it, and the next one
  * would be loaded by slow code.
  */
-const TRAINED: { stores?: Stores } = {};
+const TRAINED: { stores?: Stores; remembering?: RememberingArray } = {};
 
 type Measure = (phase: string, variants: readonly Variant[], sampleMs: number) => Promise<Measured[]>;
 
@@ -86,17 +89,20 @@ export async function measureCase(
     return measureRounds(variants, { rounds, seed, sampleMs, warmUpMs: 0, signal, progress, phase: named });
   };
   TRAINED.stores = trainLoads(g, population);
+  TRAINED.remembering = new RememberingArray(TRAINED.stores.array, g.maxOffsetNumber);
   const { stores, load } = await measureLoads(g, population, measure);
   const reload = pairOf(await measure('loading again', reloadVariants(stores, population), SAMPLE_MS));
   await checkContents('radix tree', stores.radix, population, context.signal);
   await checkContents('sorted array', stores.array, population, context.signal);
   const measured: SearchMeasurement[] = [];
+  const all = { ...stores, remembering: new RememberingArray(stores.array, g.maxOffsetNumber) };
   for (const search of searches) {
     const stretches = new Stretches(search, population, settings.searched, settings.rounds, settings.seed);
-    trainSearches(stores, stretches);
-    const [radix, array, reading] = await measure(search, searchVariants(stores, stretches), SAMPLE_MS);
+    trainSearches(all, stretches);
+    const [radix, array, reading, remembering] = await measure(search, searchVariants(all, stretches), SAMPLE_MS);
     const ascending = stretches.ascending / Math.max(1, stretches.length - 1);
-    measured.push({ search, radix, array, reading, searched: stretches.length, ascending });
+    const beside = remembering === undefined ? {} : { remembering };
+    measured.push({ search, radix, array, reading, searched: stretches.length, ascending, ...beside });
   }
   return {
     case: one,
@@ -184,14 +190,18 @@ function reloadVariants({ radix, array }: Stores, population: Population): Varia
   ];
 }
 
-function searchVariants({ radix, array }: Stores, stretches: Stretches): Variant[] {
+interface Searched extends Stores {
+  readonly remembering: RememberingArray;
+}
+
+function searchVariants({ radix, array, remembering }: Searched, stretches: Stretches): Variant[] {
   const { blocks, offsets, length } = stretches;
   const before = (round: number): void => stretches.turnTo(round);
   const found = (name: string) => (hits: unknown) => {
     if (hits === length) return;
     throw new WrongAnswerError(`the ${name} found ${String(hits)} of ${length} TIDs in ${stretches.search}`);
   };
-  return [
+  const variants: Variant[] = [
     {
       name: 'radix tree',
       units: length,
@@ -217,6 +227,17 @@ function searchVariants({ radix, array }: Stores, stretches: Stretches): Variant
       },
     },
   ];
+  // Shuffled, hardly two TIDs in a row are of one block.
+  if (stretches.search === 'seq-search') {
+    variants.push({
+      name: 'array that remembers',
+      units: length,
+      before,
+      run: () => searchRemembering(remembering, blocks, offsets, 0, length),
+      check: found('array that remembers'),
+    });
+  }
+  return variants;
 }
 
 /** Calls of each loop before it is timed, over few TIDs: the compiler optimises the function and not one run of it. */
@@ -242,7 +263,7 @@ function trainLoads(g: BlockGeometry, population: Population): Stores {
   return stores;
 }
 
-function trainSearches({ radix, array }: Stores, stretches: Stretches): void {
+function trainSearches({ radix, array, remembering }: Searched, stretches: Stretches): void {
   stretches.turnTo(0);
   const { blocks, offsets, length } = stretches;
   const piece = Math.min(length, TRAINING_LENGTH);
@@ -250,6 +271,7 @@ function trainSearches({ radix, array }: Stores, stretches: Stretches): void {
     const from = Math.floor((length - piece) * (i / TRAINING_CALLS));
     searchRadix(radix, blocks, offsets, from, from + piece);
     searchArray(array, blocks, offsets, from, from + piece);
+    searchRemembering(remembering, blocks, offsets, from, from + piece);
     readTids(blocks, offsets, from, from + piece);
   }
 }

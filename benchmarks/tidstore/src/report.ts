@@ -16,6 +16,7 @@ import {
   significant,
 } from '@blockwright/benchmark';
 import type { BlockGeometry } from '@blockwright/geometry';
+import { TID_BYTES } from './cases.ts';
 import type { CaseMeasurement, Pair, SearchMeasurement } from './measure.ts';
 import type { SearchName } from './stretches.ts';
 
@@ -47,11 +48,17 @@ export const COLUMNS: readonly ReportColumn[] = [
   },
   { key: 'nsPerUnit', title: 'rt ns/TID' },
   { key: 'ratio', title: 'times faster', format: times },
+  // An array with the tree's memory of the last block, in order only: no store, and no part of the aims.
+  { key: 'array_memo_search_ms', title: 'array_memo_search_ms', format: milliseconds },
+  { key: 'memo_ratio', title: 'times faster than it', format: times },
 ];
 
 const median = ({ samplesNs }: Measured): number => quartiles(samplesNs).median;
 /** How many times as fast as the array the tree was. */
 const speedUp = ({ radix, array }: Pair): Comparison => compareRounds(array.samplesNs, radix.samplesNs);
+/** How many times as fast as the array that remembers the tree was; null where that was not measured. */
+const memoSpeedUp = ({ radix, remembering }: SearchMeasurement): Comparison | null =>
+  remembering === undefined ? null : compareRounds(remembering.samplesNs, radix.samplesNs);
 /** How many times the array's time the tree took. */
 const cost = ({ radix, array }: Pair): Comparison => compareRounds(radix.samplesNs, array.samplesNs);
 
@@ -63,6 +70,7 @@ export function cellsOf(measurement: CaseMeasurement, g: BlockGeometry): Cell[] 
     const allMs = (measured: Measured): number => ((median(measured) / searched) * tids) / 1e6;
     const { q1, q3 } = quartiles(array.samplesNs);
     const { ratio, low, high, differenceSeen } = speedUp(found);
+    const memo = memoSpeedUp(found);
     return cellOf(radix, {
       blockSize: g.size,
       engine: 'blockwright',
@@ -97,6 +105,10 @@ export function cellsOf(measurement: CaseMeasurement, g: BlockGeometry): Cell[] 
       ratioLow: low,
       ratioHigh: high,
       differenceSeen,
+      array_memo_search_ms: found.remembering === undefined ? null : allMs(found.remembering),
+      memo_ratio: memo?.ratio ?? null,
+      memo_ratio_low: memo?.low ?? null,
+      memo_ratio_high: memo?.high ?? null,
       load_ratio: cost(load).ratio,
       reload_ratio: cost(reload).ratio,
       memory_ratio: arrayBytes / radixBytes,
@@ -120,13 +132,18 @@ const AIM_BLOCKS = [1_000_000, 10_000_000];
 const AIM_TIDS = 30;
 const AIMS = { memory: 1 / 20, load: 1.7, searches: { 'seq-search': 8, 'shuffle-search': 6 } } as const;
 
+const SEARCHES_OF_AIMS: number = Object.keys(AIMS.searches).length;
+
+const aimCase = (measurements: readonly CaseMeasurement[], blocks: number): CaseMeasurement | undefined =>
+  measurements.find(
+    ({ keys, case: { stride, tidsPerBlock, offsets } }) =>
+      keys === blocks && stride === 1 && tidsPerBlock === AIM_TIDS && offsets === 'dense',
+  );
+
 /** Every aim, measured by this run or not. */
 export function aimsOf(measurements: readonly CaseMeasurement[]): Aim[] {
   return AIM_BLOCKS.flatMap((blocks) => {
-    const found = measurements.find(
-      ({ keys, case: { stride, tidsPerBlock, offsets } }) =>
-        keys === blocks && stride === 1 && tidsPerBlock === AIM_TIDS && offsets === 'dense',
-    );
+    const found = aimCase(measurements, blocks);
     const name = `${blocks.toLocaleString('en-US')} × ${AIM_TIDS}`;
     const searchAim = (search: SearchName, aim: number): Aim => {
       const pair = found?.searches.find((one) => one.search === search);
@@ -151,9 +168,10 @@ export function notesOf(measurements: readonly CaseMeasurement[], machine: Machi
   return [
     ...measurements.flatMap((measurement) => [
       loadNote(measurement),
-      ...measurement.searches.map((search) => searchNote(measurement, search)),
+      ...measurement.searches.flatMap((search) => [searchNote(measurement, search), ...memoNotes(measurement, search)]),
     ]),
     ...sampleNote(measurements),
+    ...aimsNote(measurements),
     'Loading counts making the store. The array allocates all that it may take at once; the system gives that memory ' +
       'when it is first written, within the time. Loading again clears the store and fills it once more, within the time: ' +
       'the array meets no new memory then.',
@@ -180,6 +198,32 @@ function searchNote({ case: one }: CaseMeasurement, found: SearchMeasurement): s
   );
 }
 
+/** How much of the lead in order the remembered block makes. */
+function memoNotes({ case: one }: CaseMeasurement, found: SearchMeasurement): string[] {
+  const memo = memoSpeedUp(found);
+  if (memo === null) return [];
+  return [
+    `${one.name}, ${found.search}: part of the lead in order is that the tree remembers the block asked about last. The time of an ` +
+      "array that remembers the last block's run of offsets too (no store, and no part of the aims) over the tree's, " +
+      `${comparisonText(memo)}.`,
+  ];
+}
+
+/** How to measure the aims that this run did not. */
+function aimsNote(measurements: readonly CaseMeasurement[]): string[] {
+  const missing = AIM_BLOCKS.filter((blocks) => {
+    const found = aimCase(measurements, blocks);
+    return found === undefined || found.searches.length < SEARCHES_OF_AIMS;
+  });
+  if (missing.length === 0) return [];
+  const commands = missing.map((blocks) => {
+    const gigabytes = (2 * blocks * AIM_TIDS * TID_BYTES) / 1e9;
+    const memory = gigabytes < 1 ? '' : ` (${gigabytes.toFixed(1)} GB of memory or more)`;
+    return `${blocks.toLocaleString('en-US')} × ${AIM_TIDS}, by \`blockwright bench tidstore --max-block=${blocks}\`${memory}`;
+  });
+  return [`Aims that this run did not measure: ${commands.join('; ')}.`];
+}
+
 /** That not all TIDs were searched in a round, if so. */
 function sampleNote(measurements: readonly CaseMeasurement[]): string[] {
   const sampled = measurements.flatMap(({ tids, searches }) => searches.filter(({ searched }) => searched < tids));
@@ -197,7 +241,9 @@ function cacheNote(measurements: readonly CaseMeasurement[], { lastLevelCacheByt
   );
   const which = 'That a small store stays in caches where a large one does not is part of what is measured.';
   if (lastLevelCacheBytes === null) return `Tree and array have ${sizes.join('; ')}. ${which}`;
-  const least = Math.min(...measurements.map(({ arrayBytes }) => arrayBytes));
-  const fits = least > lastLevelCacheBytes ? 'smaller than every array' : 'larger than some array or all';
-  return `Tree and array have ${sizes.join('; ')}. The last-level cache, as the system tells it, has ${megabytes(lastLevelCacheBytes)}, ${fits}. ${which}`;
+  const larger = measurements
+    .filter(({ arrayBytes }) => arrayBytes > lastLevelCacheBytes)
+    .map(({ case: one }) => one.name);
+  const cache = `The last-level cache, as the system tells it, has ${megabytes(lastLevelCacheBytes)}`;
+  return `Tree and array have ${sizes.join('; ')}. ${cache}: ${larger.length === 0 ? 'every array fits into it' : `larger than it are the arrays of ${larger.join('; ')}`}. ${which}`;
 }

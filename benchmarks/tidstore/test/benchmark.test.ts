@@ -2,11 +2,14 @@
 import { type BenchmarkContext, describeMachine, type Measured } from '@blockwright/benchmark';
 import { tidstoreBenchmark } from '@blockwright/benchmark-tidstore';
 import { BLOCK_SIZES, BlockGeometry, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
+import { SortedArrayTidStore } from '@blockwright/tidstore';
 import { describe, expect, it } from 'vitest';
 import { casesOf } from '../src/cases.ts';
-import { loadArray, loadRadix, searchArray, searchRadix } from '../src/loops.ts';
+import { loadArray, loadRadix, searchArray, searchRadix, searchRemembering } from '../src/loops.ts';
 import type { CaseMeasurement } from '../src/measure.ts';
-import { aimsOf } from '../src/report.ts';
+import { Population } from '../src/population.ts';
+import { RememberingArray } from '../src/remembering-array.ts';
+import { aimsOf, notesOf } from '../src/report.ts';
 
 const context = (over: Partial<BenchmarkContext> = {}): BenchmarkContext => ({
   log: () => {},
@@ -33,9 +36,18 @@ const DISCUSSED = [
 ];
 const NODES = ['num_keys', 'height', 'n4', 'n16', 'n32', 'n128', 'n256'];
 
+const measured = (ns: number): Measured => ({
+  name: '',
+  units: 1,
+  samplesNs: Array.from({ length: 9 }, (_, i) => ns + i / 100),
+  repetitions: 1,
+});
+const pairOf = (radix: number, array: number) => ({ radix: measured(radix), array: measured(array) });
+
 describe('the loops', () => {
   it.each([
     [searchRadix, searchArray],
+    [searchRadix, searchRemembering],
     [loadRadix, loadArray],
   ])('%o and %o are the same, and two', (radix, array) => {
     const bodyOf = (loop: unknown): string => String(loop).replace(/^function \w+/, '');
@@ -80,7 +92,16 @@ describe('bench tidstore', () => {
     });
     expect(report.aims.length).toBe(10);
     for (const aim of report.aims) expect(aim).toMatchObject({ measured: null, met: null });
-    expect(report.notes?.length).toBe(6);
+    expect(report.results.map((cell) => typeof cell['array_memo_search_ms'])).toEqual(['number', 'object']);
+    expect(report.results.map((cell) => typeof cell['memo_ratio'])).toEqual(['number', 'object']);
+    expect(report.notes?.length).toBe(8);
+    expect(
+      report.notes?.filter((note) => /remembers the last block's run of offsets too \(no store/.test(note)),
+    ).toHaveLength(1);
+    expect(report.notes).toContain(
+      'Aims that this run did not measure: 1,000,000 × 30, by `blockwright bench tidstore --max-block=1000000`; ' +
+        '10,000,000 × 30, by `blockwright bench tidstore --max-block=10000000` (3.6 GB of memory or more).',
+    );
   });
 
   it.each([
@@ -111,7 +132,7 @@ describe('bench tidstore', () => {
     [{ minBlock: 1_000_000 }, /--min-block is below --max-block/],
     [{ maxBlock: 4_294_967_296 }, /--max-block is an integer from 1 to 4294967295/],
     [{ minBlock: -1 }, /--min-block is an integer from 0 to 4294967294/],
-    [{ tidsPerBlock: 2049 }, /--tids-per-block is at most 2048, the line pointers of a 8kB block; not 2049/],
+    [{ tidsPerBlock: 2049 }, /--tids-per-block is at most 2048, the line pointers of an 8kB block; not 2049/],
     [{ tidsPerBlock: 257, blockSize: '1kB' }, /at most 256, the line pointers of a 1kB block/],
     [{ tidsPerBlock: 0 }, /--tids-per-block/],
     [{ maxBlock: 4_294_967_295 }, /128,849,018,850 TIDs: two sorted arrays of 773\.1 GB do not fit/],
@@ -135,13 +156,17 @@ describe('bench tidstore', () => {
 describe('cases', () => {
   const machine = { ...describeMachine(), memoryBytes: 4e9 };
 
+  const DEFAULT_NAMES = ['1,000,000 × 30', '1,000,000 × 30, spread', '8,000,000 × 1', '1,000,000 × 1, 4,294 apart'];
+
   it("are the discussion's, its offsets spread, and the two where a tree looks worst, if none is described", () => {
-    expect(casesOf(NONE, g, machine).map(({ name }) => name)).toEqual([
-      '1,000,000 × 30',
-      '1,000,000 × 30, spread',
-      '8,000,000 × 1',
-      '1,000,000 × 1, 4,294 apart',
-    ]);
+    expect(casesOf(NONE, g, machine, 4.1e9 - 1).map(({ name }) => name)).toEqual(DEFAULT_NAMES);
+  });
+
+  it('are ten million blocks too, briefly, where twice their array and half a gigabyte are free', () => {
+    const cases = casesOf(NONE, g, machine, 4.1e9);
+    expect(cases.map(({ name }) => name)).toEqual([...DEFAULT_NAMES, '10,000,000 × 30']);
+    expect(cases.map(({ isBrief }) => isBrief === true)).toEqual([false, false, false, false, true]);
+    expect(casesOf({ ...NONE, maxBlock: 10_000_000 }, g, machine, 1)[0]?.isBrief).toBeUndefined();
   });
 
   it('are one, completed, if it is described', () => {
@@ -167,14 +192,61 @@ describe('cases', () => {
   });
 });
 
-describe('aims', () => {
-  const measured = (ns: number): Measured => ({
-    name: '',
-    units: 1,
-    samplesNs: Array.from({ length: 9 }, (_, i) => ns + i / 100),
-    repetitions: 1,
+describe('the array that remembers', () => {
+  it.each(['dense', 'spread'] as const)('answers as the store does: %s', (offsets) => {
+    const options = { minBlock: 5, maxBlock: 400, stride: 3, tidsPerBlock: 7, offsets, seed: 4 };
+    const population = new Population(g, options);
+    const store = new SortedArrayTidStore(g, { maxTids: population.tidCount });
+    loadArray(store, population, population.blockCount);
+    const remembering = new RememberingArray(store, g.maxOffsetNumber);
+    let found = 0;
+    // in order, back again, and to and fro; blocks that are there and that are not
+    for (const blockAt of [(i: number) => i, (i: number) => 420 - i, (i: number) => (i * 131) % 421]) {
+      for (let i = 0; i <= 420; i++) {
+        for (let o = 0; o <= 300; o++) {
+          const block = blockAt(i);
+          if (remembering.has(block, o) !== store.has(block, o)) throw new Error(`(${block},${o})`);
+          if (remembering.has(block, o)) found++;
+        }
+      }
+    }
+    expect(found).toBe(3 * population.tidCount);
+    for (const [block, o] of [
+      [-1, 1],
+      [5.5, 1],
+      [5, 1.5],
+      [2 ** 32 + 5, 1],
+      [Number.NaN, 1],
+    ] as const) {
+      expect(remembering.has(block, o)).toBe(false);
+    }
   });
-  const pair = (radix: number, array: number) => ({ radix: measured(radix), array: measured(array) });
+});
+
+describe('notes', () => {
+  const one = (name: string, arrayBytes: number) =>
+    ({
+      case: { name },
+      radixBytes: 2 ** 20,
+      arrayBytes,
+      tids: 1,
+      load: pairOf(1, 1),
+      reload: pairOf(1, 1),
+      searches: [],
+    }) as unknown as CaseMeasurement;
+  const noted = (cache: number) =>
+    notesOf([one('small', 2 ** 21), one('large', 2 ** 30)], { ...describeMachine(), lastLevelCacheBytes: cache }).at(
+      -1,
+    );
+
+  it('say which arrays are larger than the last-level cache', () => {
+    expect(noted(2 ** 20)).toContain('has 1 MB: larger than it are the arrays of small; large.');
+    expect(noted(2 ** 25)).toContain('has 32 MB: larger than it are the arrays of large.');
+    expect(noted(2 ** 31)).toContain(': every array fits into it.');
+  });
+});
+
+describe('aims', () => {
   const search = { reading: measured(1), searched: 1, ascending: 1 };
   const measurement = (maxBlock: number, over: Partial<CaseMeasurement['case']> = {}): CaseMeasurement => ({
     case: { name: '', minBlock: 0, maxBlock, stride: 1, tidsPerBlock: 30, offsets: 'dense', ...over },
@@ -183,11 +255,11 @@ describe('aims', () => {
     radixBytes: 1,
     arrayBytes: 20,
     nodes: { numKeys: maxBlock, height: 2, n4: 0, n16: 0, n32: 0, n128: 0, n256: 1 },
-    load: pair(169, 100),
-    reload: pair(171, 100),
+    load: pairOf(169, 100),
+    reload: pairOf(171, 100),
     searches: [
-      { search: 'seq-search', ...search, ...pair(10, 81) },
-      { search: 'shuffle-search', ...search, ...pair(10, 59) },
+      { search: 'seq-search', ...search, ...pairOf(10, 81) },
+      { search: 'shuffle-search', ...search, ...pairOf(10, 59) },
     ],
   });
 

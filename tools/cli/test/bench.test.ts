@@ -206,7 +206,7 @@ describe('bench tidstore', () => {
 
   test.each([
     [['--min-block=10', '--max-block=5'], /--min-block is below --max-block/, /--help/],
-    [['--tids-per-block=2049'], /at most 2048, the line pointers of a 8kB block/, /--help/],
+    [['--tids-per-block=2049'], /at most 2048, the line pointers of an 8kB block/, /--help/],
     [['seq-serch'], /invalid value for search: "seq-serch" is not one of/, /^Did you mean "seq-search"\?$/],
     [['suffle-search'], /"suffle-search" is not one of/, /^Did you mean "shuffle-search"\?$/],
     [['zzz'], /"zzz" is not one of seq-search, shuffle-search$/, /^$/],
