@@ -9,7 +9,7 @@ export function table(titles, rows, left = [0]) {
 }
 
 /** The aims of these reports, each once: where one run has not measured what another has, the one that has. */
-export function aimsOf(f, names) {
+function aimsOf(f, names) {
   const byName = new Map();
   for (const aim of names.flatMap((name) => f.aims(name, undefined, true))) {
     const known = byName.get(aim.name);
