@@ -69,7 +69,7 @@ const ENTRIES: readonly Entry[] = [
     load: async () => benchmarkOf(await import('@blockwright/benchmark-tidstore')),
     examples: [
       ['blockwright bench tidstore', 'both searches: dense, spread over the page, sparse, far apart'],
-      ['blockwright bench tidstore shuffle-search --max-block=10000000', '300 million TIDs, 6 GB of memory'],
+      ['blockwright bench tidstore shuffle-search --max-block=10000000', '300 million TIDs, 3.6 GB of memory'],
       ['blockwright bench tidstore seq-search --tids-per-block=1 --stride=100', 'in order; every 100th block, one TID'],
     ],
   },
