@@ -1,5 +1,5 @@
 // The TID store on the radix tree: a block's key is its number, its value the set of its offsets.
-import { type BlockNumber, checkOptions, INVALID_BLOCK_NUMBER, type OffsetNumber } from '@blockwright/base';
+import { type BlockNumber, checkOptions, type OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { checkMaxBytes } from './arena.ts';
 import { countOf, freeValue, hasOffset, pairOf, readOffsets, writeBitmap } from './offsets.ts';
@@ -8,7 +8,6 @@ import { type RadixStats, RadixTree } from './tree.ts';
 import type { RadixCursor } from './tree-cursor.ts';
 
 const hasElsewhere = hasOffset;
-const INVALID: BlockNumber = INVALID_BLOCK_NUMBER;
 
 /**
  * TIDs in an adaptive radix tree: about 4.2 bytes a block where blocks are dense and offsets are 31 or below.
@@ -19,8 +18,11 @@ export class RadixTidStore implements TidStore {
   private readonly maxOffset: number;
   private readonly maxBytes: number;
   private tids = 0;
-  /** The block last asked about, and its value: an index in the table's order asks about a block many times in a row. */
-  private lastBlock: BlockNumber = INVALID;
+  /**
+   * The block last asked about, as int32, and its value: an index in the table's order asks about a block many times in a
+   * row. -1 is no block.
+   */
+  private lastBlock = -1;
   private lastValue = 0;
 
   /**
@@ -59,7 +61,7 @@ export class RadixTidStore implements TidStore {
       bits |= 1 << o;
     }
     if (last > this.maxOffset) refuseTids(block, offsets, count, this.maxOffset);
-    this.lastBlock = INVALID;
+    this.lastBlock = -1;
     this.lastValue = 0;
     const { tree } = this;
     const was = tree.place(0, block);
@@ -78,15 +80,15 @@ export class RadixTidStore implements TidStore {
   }
 
   has(block: BlockNumber, o: OffsetNumber): boolean {
+    if (block >>> 0 !== block || (o | 0) !== o) return false;
     let value = this.lastValue;
-    if (block !== this.lastBlock) {
-      if (block >>> 0 !== block) return false;
+    if ((block | 0) !== this.lastBlock) {
       value = this.tree.find(0, block);
-      this.lastBlock = block;
+      this.lastBlock = block | 0;
       this.lastValue = value;
     }
-    if ((value & 1) !== 0) return (o | 0) === o && (o - 1) >>> 0 < 31 && ((value >>> o) & 1) !== 0;
-    return value !== 0 && (o | 0) === o && hasElsewhere(this.tree.arena, value, o);
+    if ((value & 1) !== 0) return (o - 1) >>> 0 < 31 && ((value >>> o) & 1) !== 0;
+    return value !== 0 && hasElsewhere(this.tree.arena, value, o);
   }
 
   cursor(): TidCursor {
@@ -115,7 +117,7 @@ export class RadixTidStore implements TidStore {
   clear(): void {
     this.tree.clear();
     this.tids = 0;
-    this.lastBlock = INVALID;
+    this.lastBlock = -1;
     this.lastValue = 0;
   }
 
