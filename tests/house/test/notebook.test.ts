@@ -378,7 +378,8 @@ describe('sentences follow the outcome', () => {
     });
 
     test('an array that remembers its last block, where it was measured', () => {
-      const remembering = told(() => ({ rt_search_ms: 100, array_memo_search_ms: 250 }));
+      const noRatio = { memo_ratio: undefined, memo_ratio_low: undefined, memo_ratio_high: undefined };
+      const remembering = told(() => ({ ...noRatio, rt_search_ms: 100, array_memo_search_ms: 250 }));
       expect(remembering).toMatch(
         /An array that remembers its last block too, over the tree: 2\.5 times the time in `/,
       );
