@@ -12,6 +12,8 @@ export interface CachedDescriptor {
   older: CachedDescriptor | undefined;
   /** Whether it has writes that no sync has covered. */
   dirty: boolean;
+  /** Whether it is in use by another thread, so that it must not be closed. The cache's. */
+  held: boolean;
   /** Closes the descriptor, after a sync when dirty; never throws. */
   evict(): void;
 }
@@ -61,12 +63,14 @@ export class DescriptorCache {
 
   /** Forgets a descriptor that is being closed. */
   remove(d: CachedDescriptor): void {
-    this.ring(d).remove(d);
+    if (!d.held) this.ring(d).remove(d);
+    d.held = false;
     this.open--;
   }
 
   /** Makes it the most recently used. */
   touch(d: CachedDescriptor): void {
+    if (d.held) return;
     const ring = this.ring(d);
     if (ring.newest === d) return;
     ring.remove(d);
@@ -76,8 +80,22 @@ export class DescriptorCache {
   /** Moves it to the other ring when its state changes. */
   setDirty(d: CachedDescriptor, dirty: boolean): void {
     if (d.dirty === dirty) return;
-    this.ring(d).remove(d);
+    if (!d.held) this.ring(d).remove(d);
     d.dirty = dirty;
+    if (!d.held) this.ring(d).append(d);
+  }
+
+  /** Keeps a descriptor open, outside the rings, until it is released: one more than the cap may be open meanwhile. */
+  hold(d: CachedDescriptor): void {
+    if (d.held) return;
+    this.ring(d).remove(d);
+    d.held = true;
+  }
+
+  /** Lets go of a descriptor that was held: the most recently used. */
+  release(d: CachedDescriptor): void {
+    if (!d.held) return;
+    d.held = false;
     this.ring(d).append(d);
   }
 

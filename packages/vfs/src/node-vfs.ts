@@ -174,12 +174,15 @@ class NodeFile implements VfsFile, CachedDescriptor {
   newer: CachedDescriptor | undefined = undefined;
   older: CachedDescriptor | undefined = undefined;
   dirty: boolean = false;
+  held: boolean = false;
   private readonly descriptors: DescriptorCache;
   private readonly writable: boolean;
   private readonly device: bigint;
   private readonly inode: bigint;
   private fd: number = -1;
   private closed: boolean = false;
+  /** Syncs that run off the thread. */
+  private syncing: number = 0;
   /** The first sync that failed. A later one would succeed and prove nothing, so none is made. */
   private syncFailure: unknown = undefined;
 
@@ -210,7 +213,7 @@ class NodeFile implements VfsFile, CachedDescriptor {
 
   /** The descriptor, opened again when it was given up. */
   private descriptor(): number {
-    if (this.fd >= 0) {
+    if (this.fd >= 0 && !this.closed) {
       this.descriptors.touch(this);
       return this.fd;
     }
@@ -279,6 +282,27 @@ class NodeFile implements VfsFile, CachedDescriptor {
     }
   }
 
+  async datasyncAsync(): Promise<void> {
+    if (this.syncFailure !== undefined) throw this.syncFailure;
+    const fd = this.descriptor();
+    this.descriptors.hold(this);
+    this.descriptors.setDirty(this, false);
+    this.syncing++;
+    try {
+      await new Promise<void>((done, failed) => {
+        fs.fdatasync(fd, (error) => (error === null ? done() : failed(error)));
+      });
+    } catch (error) {
+      this.syncFailure ??= fileError('fsync file', this.path, error);
+      throw this.syncFailure;
+    } finally {
+      if (--this.syncing === 0) {
+        if (this.closed) this.closeDescriptor();
+        else this.descriptors.release(this);
+      }
+    }
+  }
+
   evict(): void {
     if (this.dirty) {
       try {
@@ -292,7 +316,7 @@ class NodeFile implements VfsFile, CachedDescriptor {
 
   close(): void {
     this.closed = true;
-    if (this.fd >= 0) this.closeDescriptor();
+    if (this.fd >= 0 && this.syncing === 0) this.closeDescriptor();
   }
 
   private closeDescriptor(): void {

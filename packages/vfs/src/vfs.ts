@@ -45,6 +45,11 @@ export interface VfsFile {
   sync(): void;
   /** Forces data, and what is needed to read it back, to the disk. */
   datasync(): void;
+  /**
+   * As {@link datasync}, without blocking the thread. It covers what was written before the call; what is written while
+   * it runs may or may not be. The file may be closed meanwhile: the sync is finished all the same.
+   */
+  datasyncAsync(): Promise<void>;
   /** Ends the use of the file. Closing twice is fine. Writes that were not synced are not made durable by it. */
   close(): void;
 }

@@ -7,6 +7,7 @@ class Fake implements CachedDescriptor {
   newer: CachedDescriptor | undefined = undefined;
   older: CachedDescriptor | undefined = undefined;
   dirty: boolean = false;
+  held: boolean = false;
   readonly name: number;
   private readonly cache: DescriptorCache;
   constructor(cache: DescriptorCache, name: number) {
@@ -22,13 +23,16 @@ class Fake implements CachedDescriptor {
 }
 
 test('descriptors leave in the right order', () => {
-  const step = fc.record({ do: fc.constantFrom('use', 'dirty', 'clean', 'close', 'evict'), which: fc.nat(7) });
+  const step = fc.record({
+    do: fc.constantFrom('use', 'dirty', 'clean', 'close', 'evict', 'hold', 'release'),
+    which: fc.nat(7),
+  });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), fc.integer({ min: 1, max: 6 }), (steps, capacity) => {
       const cache = new DescriptorCache(capacity);
       const fakes = Array.from({ length: 8 }, (_, i) => new Fake(cache, i));
       let model: Fake[] = []; // oldest first
-      const victim = () => model.find((fake) => !fake.dirty) ?? model[0];
+      const victim = () => model.find((fake) => !fake.held && !fake.dirty) ?? model.find((fake) => !fake.held);
       const leave = (fake: Fake | undefined) => {
         model = model.filter((other) => other !== fake);
       };
@@ -38,7 +42,7 @@ test('descriptors leave in the right order', () => {
           if (model.includes(fake)) {
             cache.touch(fake);
           } else {
-            while (model.length >= capacity) leave(victim());
+            while (model.length >= capacity && victim() !== undefined) leave(victim());
             cache.makeRoom();
             cache.add(fake);
           }
@@ -52,6 +56,16 @@ test('descriptors leave in the right order', () => {
           if (what === 'close') {
             fake.evict();
             leave(fake);
+            expect(fake.held).toBe(false);
+          } else if (what === 'hold') {
+            cache.hold(fake);
+          } else if (what === 'release') {
+            // What was in use elsewhere was used last.
+            if (fake.held) {
+              leave(fake);
+              model.push(fake);
+            }
+            cache.release(fake);
           } else {
             // What changes its state was just used.
             if (fake.dirty !== (what === 'dirty')) {
@@ -62,6 +76,11 @@ test('descriptors leave in the right order', () => {
           }
         }
         expect(cache.open).toBe(model.length);
+      }
+      for (const fake of model.filter((one) => one.held)) {
+        cache.release(fake);
+        leave(fake);
+        model.push(fake);
       }
       while (model.length > 0) {
         const next = victim() as Fake;

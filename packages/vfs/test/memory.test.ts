@@ -38,6 +38,19 @@ test('a file is an array of bytes', () => {
   );
 });
 
+test('a sync off the thread is a datasync, a little later', async () => {
+  const vfs = new MemoryVfs();
+  const file = vfs.open('/f', 'create');
+  const sync = file.datasyncAsync();
+  expect(vfs.calls('datasync')).toHaveLength(0);
+  await sync;
+  expect(vfs.calls('datasync', '/f')).toHaveLength(1);
+  vfs.plant({ operation: 'datasync', errno: 'EIO' });
+  await expect(file.datasyncAsync()).rejects.toThrow(expect.objectContaining({ code: '58030' }));
+  file.close();
+  await expect(file.datasyncAsync()).rejects.toThrow(TypeError);
+});
+
 test('a file of a terabyte takes the memory of what was written', () => {
   const file = new MemoryVfs().open('/f', 'create');
   file.truncate(2 ** 40);

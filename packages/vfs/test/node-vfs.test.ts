@@ -134,6 +134,37 @@ describe('the cap on descriptors', () => {
     );
   });
 
+  test('a file that is being synced off the thread keeps its descriptor, closed or not', async () => {
+    const directory = fresh();
+    const vfs = new NodeVfs({ maxOpenFiles: 1 });
+    const file = vfs.open(join(directory, 'a'), 'create');
+    writeFully(file, bytes(1), 0, 1, 0);
+    const syncs = [file.datasyncAsync(), file.datasyncAsync()];
+    const other = vfs.open(join(directory, 'b'), 'create');
+    expect(vfs.openDescriptors).toBe(2); // one more than the cap, while it lasts
+    writeFully(file, bytes(2), 0, 1, 1); // and it can be used
+    file.close();
+    expect(() => file.size()).toThrow(TypeError);
+    expect(vfs.openDescriptors).toBe(2);
+    await Promise.all(syncs);
+    expect(vfs.openDescriptors).toBe(1);
+    await expect(file.datasyncAsync()).rejects.toThrow(TypeError);
+    writeFully(other, bytes(3), 0, 1, 0);
+    await other.datasyncAsync();
+    vfs.open(join(directory, 'c'), 'create');
+    expect(vfs.openDescriptors).toBe(1); // the other one had its own to give again
+    expect([...readFileSync(join(directory, 'a'))]).toEqual([1, 2]);
+  });
+
+  test.runIf(onLinux)('a sync that fails off the thread is final too', async () => {
+    const file = new NodeVfs().open('/dev/null', 'r+');
+    await expect(file.datasyncAsync()).rejects.toThrow(
+      expect.objectContaining({ code: '58030', message: expect.stringContaining('/dev/null') }),
+    );
+    expect(() => file.sync()).toThrow(/EINVAL/);
+    await expect(file.datasyncAsync()).rejects.toThrow(/EINVAL/);
+  });
+
   test('the file used least recently gives its descriptor up', () => {
     const directory = fresh();
     const vfs = new NodeVfs({ maxOpenFiles: 2 });
