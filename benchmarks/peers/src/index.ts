@@ -13,4 +13,5 @@ export {
   type PostgresLineitemOptions,
   startPostgresLineitem,
 } from './postgres-lineitem.ts';
+export { type CommitPeer, openSqliteCommits, type SqliteCommitsOptions } from './sqlite-commits.ts';
 export { openSqliteLineitem, type SqliteLineitemOptions, sqliteIsInstalled } from './sqlite-lineitem.ts';

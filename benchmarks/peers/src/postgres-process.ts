@@ -14,7 +14,7 @@ const LOG_BYTES = 16384;
 
 /**
  * $1 is the folder to remove at the end if the owner is gone by then; the rest is the server's command line. SIGINT asks
- * PostgreSQL for a fast shutdown. The standard error output is given up, so that its end tells the owner of the
+ * PostgreSQL for a fast shutdown, SIGQUIT for one at once, which leaves the work to recovery. The standard error output is given up, so that its end tells the owner of the
  * server's end.
  */
 const SUPERVISOR = `
@@ -24,9 +24,11 @@ server=$!
 exec 2>/dev/null
 word=
 read -r word
-kill -INT $server 2>/dev/null
+signal=INT
+[ "$word" = quit ] && signal=QUIT
+kill -$signal $server 2>/dev/null
 wait $server
-[ "$word" = keep ] || rm -rf "$scratch"
+case $word in keep|quit) ;; *) rm -rf "$scratch" ;; esac
 `;
 
 /** What runs as who: root hands the server to nobody. */
@@ -113,12 +115,12 @@ export class PostgresProcess {
     });
   }
 
-  /** Stops the server and waits for its end. */
-  async stop(): Promise<void> {
+  /** Stops the server and waits for its end; `immediate`: at once, as a crash would, without a checkpoint. */
+  async stop(how: 'fast' | 'immediate' = 'fast'): Promise<void> {
     if (this.child.pid === undefined) return; // it could not be started
     this.child.ref();
     if (process.platform === 'win32') this.child.kill();
-    else this.child.stdin?.end('keep\n');
+    else this.child.stdin?.end(how === 'fast' ? 'keep\n' : 'quit\n');
     const error = () =>
       new StorageError('58030', `PostgreSQL did not stop within ${STOP_MS / 1000} s`, { detail: this.log.trim() });
     await within(this.onExit, STOP_MS, error);

@@ -146,6 +146,20 @@ export class PostgresServer implements AsyncDisposable {
     await running?.stop();
   }
 
+  /** Stops the server at once, as a crash would: {@link start} has it recover, and {@link logTail} says how that went. */
+  async crash(): Promise<void> {
+    const { session, running } = this;
+    this.session = undefined;
+    this.running = undefined;
+    await running?.stop('immediate');
+    await session?.end().catch(() => {});
+  }
+
+  /** The end of what the server has said since it was started. */
+  get logTail(): string {
+    return this.running?.logTail ?? '';
+  }
+
   /** Stops the server and removes all that it had. */
   async close(): Promise<void> {
     try {
