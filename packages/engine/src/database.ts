@@ -25,6 +25,7 @@ import {
   heapPageStats,
   type UnknownPolicy,
 } from '@blockwright/heap';
+import type { Compaction } from '@blockwright/page';
 import { RowDecoder, type TupleDescriptor } from '@blockwright/tuple';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { checkLoadOptions, inTable, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
@@ -33,12 +34,30 @@ import { Relations } from './relations.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
 import { type ColumnName, type ColumnTypes, type Row, type TableDef } from './table.ts';
+import type { DatabaseTransaction } from './transaction.ts';
+import type { Changes, RunTransactionOptions, TransactionOptions } from './transaction-options.ts';
 
 export interface OpenOptions {
   /** Refuse every change; not one byte of the directory's files is written. */
   readonly readOnly?: boolean;
   /** Size of the buffer pool in bytes, or text such as `128MB`, the default. */
   readonly sharedBuffers?: number | string;
+  /** false: commits do not wait for the disk, unless a transaction asks otherwise. True by default. */
+  readonly synchronousCommit?: boolean;
+  /** How pages are compacted, here and in recovery; `adaptive` by default. */
+  readonly compaction?: Compaction;
+  /** false: no full-page images, so that a torn page is not healed. For measuring only; true by default. */
+  readonly fullPageImages?: boolean;
+  /** Milliseconds between checkpoints; 5 minutes by default. */
+  readonly checkpointTimeoutMs?: number;
+  /** Bytes of WAL after which a checkpoint is begun, or text; 1GB by default. */
+  readonly maxWalBytes?: number | string;
+  /** Bytes of the WAL's buffers, or text; by default a 32nd of the buffer pool, at most a segment. */
+  readonly walBufferBytes?: number | string;
+  /** Told what a server would write to its log: recovery's lines, checkpoints. */
+  readonly onLog?: (line: string) => void;
+  /** Measure in recovery what compaction, buffer look-up and file opening take: a few per cent slower. */
+  readonly recoveryTiming?: boolean;
   /** Told of what is wrong and was passed over, such as a damaged map page. */
   readonly onWarning?: (message: string) => void;
   /** For tests: what is lent (pages, batches) reads as nonsense once it was given back. Slow. */
@@ -68,7 +87,21 @@ export interface CountOptions {
   readonly unknown?: UnknownPolicy;
 }
 
-const KNOWN_OPTIONS = ['readOnly', 'sharedBuffers', 'onWarning', 'debugPoison', 'vfs'];
+const KNOWN_OPTIONS = [
+  'readOnly',
+  'sharedBuffers',
+  'synchronousCommit',
+  'compaction',
+  'fullPageImages',
+  'checkpointTimeoutMs',
+  'maxWalBytes',
+  'walBufferBytes',
+  'onLog',
+  'recoveryTiming',
+  'onWarning',
+  'debugPoison',
+  'vfs',
+];
 const DEFAULT_SHARED_BUFFERS = '128MB';
 
 interface DatabaseParts {
@@ -136,6 +169,61 @@ export class Database implements Disposable {
       lock?.release();
       throw error;
     }
+  }
+
+  /** {@link open} in steps: recovery leaves room for signals, and says how far it is. */
+  static async openAsync(directory: string, options: OpenOptions & RunOptions = {}): Promise<Database> {
+    const { signal, onProgress, ...rest } = options;
+    signal?.throwIfAborted();
+    void onProgress;
+    return Database.open(directory, rest);
+  }
+
+  /**
+   * Begins a transaction, which must be committed or rolled back.
+   * @throws TypeError for an unknown option.
+   */
+  begin(_options: TransactionOptions = {}): DatabaseTransaction {
+    throw new StorageError('0A000', 'transactions are not there yet');
+  }
+
+  /**
+   * Runs `fn` in a transaction, and gives what it returns: committed when it returns, rolled back when it throws. What
+   * `fn` gets is of no use afterwards.
+   */
+  transaction<Result>(fn: (tx: DatabaseTransaction) => Result, _options: RunTransactionOptions = {}): Result {
+    return fn(this.begin());
+  }
+
+  /**
+   * {@link transaction} whose commit joins a group: one sync off the main thread serves all that wait. `fn` may be
+   * asynchronous; its effects are visible to others only after the sync.
+   */
+  async transactionAsync<Result>(
+    fn: (tx: DatabaseTransaction) => Result | Promise<Result>,
+    _options: RunTransactionOptions = {},
+  ): Promise<Result> {
+    return await fn(this.begin());
+  }
+
+  /** {@link DatabaseTransaction.update} in a transaction of its own. */
+  update<Table extends TableDef>(
+    definition: Table,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    changes: Changes<Table>,
+  ): boolean {
+    return this.transaction((tx) => tx.update(definition, block, offset, changes));
+  }
+
+  /** {@link DatabaseTransaction.delete} in a transaction of its own. */
+  delete(definition: TableDef, block: BlockNumber, offset: OffsetNumber): boolean {
+    return this.transaction((tx) => tx.delete(definition, block, offset));
+  }
+
+  /** {@link DatabaseTransaction.dropTable} in a transaction of its own. */
+  dropTable(table: string | TableDef): void {
+    this.transaction((tx) => tx.dropTable(table));
   }
 
   /** Bytes of a block. */
@@ -377,7 +465,7 @@ function columnsText(descriptor: TupleDescriptor): string {
 
 function tableOf(entry: CatalogEntry): TableDef {
   const columns: ColumnTypes = Object.fromEntries(entry.descriptor.columns.map(({ name, type }) => [name, type]));
-  return { name: entry.name, columns, descriptor: entry.descriptor };
+  return { name: entry.name, columns, descriptor: entry.descriptor, fillfactor: 100, unlogged: false };
 }
 
 function realPath(path: string): string {

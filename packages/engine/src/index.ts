@@ -6,4 +6,13 @@ export { PostgresDatabase, type PostgresDatabaseOptions } from './postgres-datab
 export { RelationFile, type RelationFileOptions } from './relation-file.ts';
 export { type Batch, Scan, type ScanOptions } from './scan.ts';
 export { parseMemorySize } from './sizes.ts';
-export { type ColumnName, type ColumnTypes, type Row, type TableDef, table } from './table.ts';
+export { type ColumnName, type ColumnTypes, type Row, type TableDef, type TableOptions, table } from './table.ts';
+export { DatabaseTransaction } from './transaction.ts';
+export type {
+  Changes,
+  InsertOptions,
+  RowLockMode,
+  RunTransactionOptions,
+  Tid,
+  TransactionOptions,
+} from './transaction-options.ts';
