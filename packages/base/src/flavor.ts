@@ -12,6 +12,8 @@ export type OffsetNumber = Flavored<'OffsetNumber'>;
 export type BufferId = Flavored<'BufferId'>;
 /** A transaction id without its epoch, uint32. PostgreSQL: `TransactionId`, transam.h. */
 export type Xid = Flavored<'Xid'>;
+/** A byte position in the WAL, a safe integer; 0 for none. On pages it is two words. PostgreSQL: `XLogRecPtr`, xlogdefs.h. */
+export type Lsn = Flavored<'Lsn'>;
 /** An object id, uint32. PostgreSQL: `Oid`. */
 export type Oid = Flavored<'Oid'>;
 

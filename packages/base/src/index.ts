@@ -23,6 +23,7 @@ export {
   INVALID_BLOCK_NUMBER,
   INVALID_OFFSET_NUMBER,
   INVALID_XID,
+  type Lsn,
   MAX_BLOCK_NUMBER,
   type OffsetNumber,
   type Oid,
@@ -41,4 +42,4 @@ export {
   relationPath,
 } from './locator.ts';
 export { type Progress, type RunOptions, run, runSync, type Steps } from './steps.ts';
-export { formatLsn, fromWords, highWord, lowWord, parseLsn } from './words.ts';
+export { formatLsn, fromWords, highWord, lowWord, lsnText, parseLsn } from './words.ts';

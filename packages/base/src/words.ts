@@ -1,5 +1,6 @@
 // A safe integer as two 32-bit words and back, without a division (2^32 is exact in a double, so multiplying by its
-// inverse is exact too), and LSNs, which travel as two words.
+// inverse is exact too), and LSNs, which are one number in the WAL and two words on pages.
+import type { Lsn } from './flavor.ts';
 
 const TWO_32 = 0x1_0000_0000;
 const INVERSE_TWO_32 = 1 / TWO_32;
@@ -22,6 +23,11 @@ export function fromWords(high: number, low: number): number {
 /** An LSN as PostgreSQL prints it, `X/X` in upper-case hexadecimal. PostgreSQL: `LSN_FORMAT_ARGS`, xlogdefs.h. */
 export function formatLsn(high: number, low: number): string {
   return `${(high >>> 0).toString(16).toUpperCase()}/${(low >>> 0).toString(16).toUpperCase()}`;
+}
+
+/** As {@link formatLsn}, of a position in the WAL. */
+export function lsnText(lsn: Lsn): string {
+  return formatLsn(highWord(lsn), lowWord(lsn));
 }
 
 /**
