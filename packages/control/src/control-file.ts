@@ -1,7 +1,7 @@
 // The control file's meaning: what it says, what a new one says, and how it is read and replaced on disk.
 // Its bytes are in control-format.ts. PostgreSQL: pg_control.h, controldata_utils.c.
 import { randomFillSync } from 'node:crypto';
-import { checkOptions, FIRST_NORMAL_XID, type Oid, StorageError, type Xid } from '@blockwright/base';
+import { checkOptions, FIRST_NORMAL_XID, type Lsn, type Oid, StorageError, type Xid } from '@blockwright/base';
 import {
   BlockGeometry,
   type BlockSize,
@@ -18,12 +18,16 @@ export const CONTROL_FILE_PATH: string = 'global/control';
 /** What the data directory is doing, in the words of pg_controldata. PostgreSQL: `DBState`. */
 export type ControlState = 'starting up' | 'shut down' | 'shutting down' | 'in crash recovery' | 'in production';
 
-/** Where the last checkpoint is in the WAL: positions as two words each, zero before there is one. */
+/** Where the last checkpoint is in the WAL: all zero before there is one. */
 export interface CheckpointPosition {
-  readonly recordHigh: number;
-  readonly recordLow: number;
-  readonly redoHigh: number;
-  readonly redoLow: number;
+  /** Where its record starts. PostgreSQL: `checkPoint`. */
+  readonly record: Lsn;
+  /** Where redo starts: at the record, or before it. */
+  readonly redo: Lsn;
+  /** How far the WAL of {@link incarnation} was known to be synced when this was written: behind the record's end. */
+  readonly durable: Lsn;
+  /** Of the WAL that the record is in. Smaller than the control file's own while a recovery has not ended. */
+  readonly incarnation: number;
   /** Milliseconds since 1970; 0 before there is one. */
   readonly timeMs: number;
 }
@@ -38,7 +42,7 @@ export interface ControlFile {
   readonly dataChecksums: boolean;
   /** A number below 2^64 in decimal, drawn once by initdb. */
   readonly systemIdentifier: string;
-  /** Raised by each recovery before it writes WAL. */
+  /** Of the WAL that is written now, or would be: raised by each recovery before it writes any. */
   readonly walIncarnation: number;
   readonly state: ControlState;
   /** Bytes of a WAL segment file: a power of two from 1 MiB to 1 GiB. */
@@ -72,6 +76,7 @@ export interface InitialControlOptions {
 /** The first object id that is not of the catalogs. PostgreSQL: `FirstNormalObjectId`. */
 const FIRST_NORMAL_OID = 0x4000;
 const DEFAULT_WAL_SEGMENT_SIZE = 1 << 24;
+const NO_CHECKPOINT: CheckpointPosition = { record: 0, redo: 0, durable: 0, incarnation: 0, timeMs: 0 };
 
 /**
  * What the control file of a new data directory says: shut down, no checkpoint yet, the first incarnation of the WAL.
@@ -97,7 +102,7 @@ export function initialControlFile(options: InitialControlOptions = {}): Control
     walIncarnation: 1,
     state: 'shut down',
     walSegmentSize: options.walSegmentSize ?? DEFAULT_WAL_SEGMENT_SIZE,
-    checkpoint: { recordHigh: 0, recordLow: 0, redoHigh: 0, redoLow: 0, timeMs: 0 },
+    checkpoint: NO_CHECKPOINT,
     nextXid: FIRST_NORMAL_XID,
     nextXidEpoch: 0,
     oldestXid: FIRST_NORMAL_XID,

@@ -1,9 +1,9 @@
 // The bytes of the control file: 512 of them, one sector, little-endian, CRC last.
 //
-//   0        8    12   16       24   28   32   36   40   44   48       56       64   68   72   76   80       88       96       104     508
-//   +--------+----+----+--------+----+----+----+----+----+----+--------+--------+----+----+----+----+--------+--------+--------+-------+----+
-//   | magic  |vers|blck| system |inca|stat|sums|wseg|rseg|  0 | record |  redo  |nxid|epoc|oldx|noid| chkpt  |created |modified| zeros |crc |
-//   +--------+----+----+--------+----+----+----+----+----+----+--------+--------+----+----+----+----+--------+--------+--------+-------+----+
+//   0        8    12   16       24   28   32   36   40   44   48       56       64   68   72   76   80       88       96       104      112  116     508
+//   +--------+----+----+--------+----+----+----+----+----+----+--------+--------+----+----+----+----+--------+--------+--------+--------+----+-------+----+
+//   | magic  |vers|blck| system |inca|stat|sums|wseg|rseg|  0 | record |  redo  |nxid|epoc|oldx|noid| chkpt  |created |modified|durable |ckin| zeros |crc |
+//   +--------+----+----+--------+----+----+----+----+----+----+--------+--------+----+----+----+----+--------+--------+--------+--------+----+-------+----+
 //
 // | byte | bytes | field                 | meaning                                                              |
 // |-----:|------:|-----------------------|----------------------------------------------------------------------|
@@ -26,18 +26,20 @@
 // |   80 |     8 | checkpoint.timeMs     | milliseconds since 1970                                              |
 // |   88 |     8 | createdMs             | milliseconds since 1970                                              |
 // |   96 |     8 | modifiedMs            | milliseconds since 1970                                              |
-// |  104 |   404 | zeros                 |                                                                      |
+// |  104 |     8 | checkpoint.durable    | WAL position known synced when the checkpoint ended                  |
+// |  112 |     4 | checkpoint.incarnation | of the WAL that the checkpoint's record is in; 0 before there is one |
+// |  116 |   392 | zeros                 |                                                                      |
 // |  508 |     4 | crc                   | CRC-32C of all bytes before it                                       |
 //
 // Magic, version, length and the place of the CRC stay in every version, so that another version is told from damage.
-import { fromWords, highWord, lowWord, StorageError } from '@blockwright/base';
+import { fromWords, highWord, lowWord, lsnText, StorageError } from '@blockwright/base';
 import { type BlockSize, isBlockSize } from '@blockwright/geometry';
 import type { ControlFile, ControlState } from './control-file.ts';
 import { crc32c } from './crc32c.ts';
 
 export const CONTROL_FILE_BYTES: number = 512;
 /** The version of the format that this package writes, and the only one that it reads. */
-export const CONTROL_VERSION: number = 1;
+export const CONTROL_VERSION: number = 2;
 
 const MAGIC = Uint8Array.from('BWcontrl', (letter) => letter.charCodeAt(0));
 
@@ -62,7 +64,9 @@ export const CONTROL_FIELDS: Readonly<Record<string, number>> = Object.freeze({
   'checkpoint.timeMs': 80,
   createdMs: 88,
   modifiedMs: 96,
-  zeros: 104,
+  'checkpoint.durable': 104,
+  'checkpoint.incarnation': 112,
+  zeros: 116,
   crc: 508,
 });
 const F = CONTROL_FIELDS as Readonly<Record<string, number>> & Readonly<{ crc: number; zeros: number }>;
@@ -98,8 +102,10 @@ export function encodeControlFile(control: ControlFile): Uint8Array {
   u32('walSegmentSize', control.walSegmentSize);
   u32('segmentBlocks', control.segmentBlocks);
   const { checkpoint } = control;
-  u64('checkpoint.record', checkpoint.recordHigh, checkpoint.recordLow);
-  u64('checkpoint.redo', checkpoint.redoHigh, checkpoint.redoLow);
+  u64('checkpoint.record', highWord(checkpoint.record), lowWord(checkpoint.record));
+  u64('checkpoint.redo', highWord(checkpoint.redo), lowWord(checkpoint.redo));
+  u64('checkpoint.durable', highWord(checkpoint.durable), lowWord(checkpoint.durable));
+  u32('checkpoint.incarnation', checkpoint.incarnation);
   u32('nextXid', control.nextXid);
   u32('nextXidEpoch', control.nextXidEpoch);
   u32('oldestXid', control.oldestXid);
@@ -132,7 +138,7 @@ export function decodeControlFile(bytes: Uint8Array, path: string = 'control'): 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const u32 = (field: string) => view.getUint32(F[field] as number, true);
   const high = (field: string) => view.getUint32((F[field] as number) + 4, true);
-  const ms = (field: string) => fromWords(high(field), u32(field));
+  const long = (field: string) => fromWords(high(field), u32(field));
   const crc = crc32c(bytes, 0, F.crc);
   if (crc !== u32('crc'))
     throw damaged('is damaged: its CRC is wrong', `Stored ${hex(u32('crc'))}, computed ${hex(crc)}.`);
@@ -161,18 +167,18 @@ export function decodeControlFile(bytes: Uint8Array, path: string = 'control'): 
     state,
     walSegmentSize: u32('walSegmentSize'),
     checkpoint: {
-      recordHigh: high('checkpoint.record'),
-      recordLow: u32('checkpoint.record'),
-      redoHigh: high('checkpoint.redo'),
-      redoLow: u32('checkpoint.redo'),
-      timeMs: ms('checkpoint.timeMs'),
+      record: long('checkpoint.record'),
+      redo: long('checkpoint.redo'),
+      durable: long('checkpoint.durable'),
+      incarnation: u32('checkpoint.incarnation'),
+      timeMs: long('checkpoint.timeMs'),
     },
     nextXid: u32('nextXid'),
     nextXidEpoch: u32('nextXidEpoch'),
     oldestXid: u32('oldestXid'),
     nextOid: u32('nextOid'),
-    createdMs: ms('createdMs'),
-    modifiedMs: ms('modifiedMs'),
+    createdMs: long('createdMs'),
+    modifiedMs: long('modifiedMs'),
   };
   const wrong = faultOf(control);
   if (wrong !== undefined) throw damaged(`cannot be right: it says ${wrong}`);
@@ -197,22 +203,33 @@ function faultOf(control: ControlFile): string | undefined {
     nextXidEpoch: control.nextXidEpoch,
     oldestXid: control.oldestXid,
     nextOid: control.nextOid,
-    'checkpoint.recordHigh': checkpoint.recordHigh,
-    'checkpoint.recordLow': checkpoint.recordLow,
-    'checkpoint.redoHigh': checkpoint.redoHigh,
-    'checkpoint.redoLow': checkpoint.redoLow,
+    'checkpoint.incarnation': checkpoint.incarnation,
   };
   for (const [name, value] of Object.entries(words)) {
     if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) return `${name} ${String(value)}`;
   }
-  const times = {
+  const longs = {
     createdMs: control.createdMs,
     modifiedMs: control.modifiedMs,
     'checkpoint.timeMs': checkpoint.timeMs,
+    'checkpoint.record': checkpoint.record,
+    'checkpoint.redo': checkpoint.redo,
+    'checkpoint.durable': checkpoint.durable,
   };
-  for (const [name, value] of Object.entries(times)) {
+  for (const [name, value] of Object.entries(longs)) {
     if (!Number.isSafeInteger(value) || value < 0) return `${name} ${String(value)}`;
   }
+  return faultOfCheckpoint(control);
+}
+
+/** Positions that contradict each other. A checkpoint that is none yet has zeros throughout. */
+function faultOfCheckpoint({ checkpoint, walIncarnation }: ControlFile): string | undefined {
+  const { record, redo, durable, incarnation } = checkpoint;
+  if (redo > record) return `a redo point ${lsnText(redo)} behind its checkpoint ${lsnText(record)}`;
+  if (record !== 0 && durable <= record) {
+    return `WAL durable up to ${lsnText(durable)} and a checkpoint at ${lsnText(record)}`;
+  }
+  if (incarnation > walIncarnation) return `a checkpoint of WAL incarnation ${incarnation} of ${walIncarnation}`;
   return undefined;
 }
 

@@ -16,6 +16,7 @@ export {
   decodeControlFile,
   encodeControlFile,
 } from './control-format.ts';
+export { type ControlChange, ControlHolder } from './control-holder.ts';
 export { crc32c } from './crc32c.ts';
 export {
   checkDataDirectory,

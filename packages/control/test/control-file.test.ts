@@ -24,29 +24,41 @@ const uint32 = fc.oneof(
   fc.constantFrom(0, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff),
 );
 const timeMs = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
-const controls: fc.Arbitrary<ControlFile> = fc.record({
-  version: fc.constant(CONTROL_VERSION),
-  blockSize: fc.constantFrom(...BLOCK_SIZES),
-  segmentBlocks: fc.integer({ min: 0, max: 15 }).map((shift) => 1 << shift),
-  dataChecksums: fc.boolean(),
-  systemIdentifier: fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn }).map(String),
-  walIncarnation: uint32,
-  state: fc.constantFrom<ControlState>(
-    'starting up',
-    'shut down',
-    'shutting down',
-    'in crash recovery',
-    'in production',
-  ),
-  walSegmentSize: fc.integer({ min: 20, max: 30 }).map((shift) => 1 << shift),
-  checkpoint: fc.record({ recordHigh: uint32, recordLow: uint32, redoHigh: uint32, redoLow: uint32, timeMs }),
-  nextXid: uint32,
-  nextXidEpoch: uint32,
-  oldestXid: uint32,
-  nextOid: uint32,
-  createdMs: timeMs,
-  modifiedMs: timeMs,
-});
+const longest = Number.MAX_SAFE_INTEGER;
+const checkpoints = fc
+  .record({ redo: fc.nat({ max: longest - 2 }), ahead: fc.nat(1 << 30), behind: fc.nat(1 << 30), timeMs })
+  .map(({ redo, ahead, behind, timeMs }) => {
+    const record = Math.min(redo + ahead, longest - 1);
+    return { redo, record, durable: Math.min(record + 1 + behind, longest), timeMs };
+  });
+const incarnations = fc.tuple(uint32, uint32).map((both) => both.sort((a, b) => a - b) as [number, number]);
+const controls: fc.Arbitrary<ControlFile> = fc
+  .record({
+    version: fc.constant(CONTROL_VERSION),
+    blockSize: fc.constantFrom(...BLOCK_SIZES),
+    segmentBlocks: fc.integer({ min: 0, max: 15 }).map((shift) => 1 << shift),
+    dataChecksums: fc.boolean(),
+    systemIdentifier: fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn }).map(String),
+    state: fc.constantFrom<ControlState>(
+      'starting up',
+      'shut down',
+      'shutting down',
+      'in crash recovery',
+      'in production',
+    ),
+    walSegmentSize: fc.integer({ min: 20, max: 30 }).map((shift) => 1 << shift),
+    checkpoint: checkpoints,
+    incarnations,
+    nextXid: uint32,
+    nextXidEpoch: uint32,
+    oldestXid: uint32,
+    nextOid: uint32,
+    createdMs: timeMs,
+    modifiedMs: timeMs,
+  })
+  .map(({ incarnations: [older, newer], checkpoint, ...rest }) => {
+    return { ...rest, walIncarnation: newer, checkpoint: { ...checkpoint, incarnation: older } };
+  });
 
 function refusal(bytes: Uint8Array): StorageError {
   try {
@@ -85,7 +97,7 @@ describe('format', () => {
     const rows = [...source.matchAll(/^\/\/ \|\s+(\d+) \|\s+(\d+) \| (\S+)/gm)].map((row) => ({
       byte: Number(row[1]),
       bytes: Number(row[2]),
-      field: (row[3] as string).replace(/^checkpoint\.(record|redo)$/, 'checkpoint.$1'),
+      field: row[3] as string,
     }));
     expect(Object.fromEntries(rows.map(({ field, byte }) => [field, byte]))).toEqual(CONTROL_FIELDS);
     rows.forEach(({ byte, bytes }, i) => {
@@ -100,12 +112,12 @@ describe('format', () => {
     const bytes = encodeControlFile({
       ...initialControlFile({ blockSize: '16kB', systemIdentifier: '72623859790382856', nowMs: 0x0102030405 }),
       walIncarnation: 7,
-      checkpoint: { recordHigh: 1, recordLow: 0xfffffffe, redoHigh: 2, redoLow: 3, timeMs: 9 },
+      checkpoint: { record: 0x1_ffff_fffe, redo: 0x1_0000_0003, durable: 0x2_0000_0004, incarnation: 6, timeMs: 9 },
     });
-    const words = Array.from(new Uint32Array(bytes.buffer.slice(0, 104)), (word) => word.toString(16)).join(' ');
+    const words = Array.from(new Uint32Array(bytes.buffer.slice(0, 120)), (word) => word.toString(16)).join(' ');
     expect(new TextDecoder().decode(bytes.subarray(0, 8))).toBe('BWcontrl');
     expect(words.split(' ').slice(2).join(' ')).toBe(
-      '1 4000 5060708 1020304 7 1 1 1000000 10000 0 fffffffe 1 3 2 3 0 3 4000 9 0 2030405 1 2030405 1',
+      '2 4000 5060708 1020304 7 1 1 1000000 10000 0 fffffffe 1 3 1 3 0 3 4000 9 0 2030405 1 2030405 1 4 2 6 0',
     );
   });
 });
@@ -175,7 +187,7 @@ describe('damage', () => {
   test('another version is refused with both numbers', () => {
     const error = refusal(forged((view) => view.setUint32(at('version'), 7, true)));
     expect(error.code).toBe('0A000');
-    expect(error.message).toBe('control file "/data/global/control" has version 7, this is 1');
+    expect(error.message).toBe('control file "/data/global/control" has version 7, this is 2');
   });
 
   test.each<[string, (view: DataView) => void, string]>([
@@ -187,6 +199,22 @@ describe('damage', () => {
     ['no segments', (view) => view.setUint32(at('segmentBlocks'), 0, true), 'segments of 0 blocks'],
     ['large segments', (view) => view.setUint32(at('segmentBlocks'), 1 << 19, true), 'segments of 524288 blocks'],
     ['time', (view) => view.setBigUint64(at('createdMs'), 1n << 60n, true), 'createdMs 11529215046068'],
+    [
+      'checkpoint',
+      (view) => view.setUint32(at('checkpoint.record') + 4, 1 << 21, true),
+      'checkpoint.record 9007199254740992',
+    ],
+    [
+      'redo point',
+      (view) => view.setUint32(at('checkpoint.redo'), 1, true),
+      'a redo point 0/1 behind its checkpoint 0/0',
+    ],
+    [
+      'durable position',
+      (view) => view.setUint32(at('checkpoint.record'), 9, true),
+      'durable up to 0/0 and a checkpoint at 0/9',
+    ],
+    ['incarnation', (view) => view.setUint32(at('checkpoint.incarnation'), 2, true), 'of WAL incarnation 2 of 1'],
     ['reserved word', (view) => view.setUint32(at('zero'), 1, true), 'not zero where no field is'],
     ['reserved bytes', (view) => view.setUint8(at('crc') - 1, 1), 'not zero where no field is'],
   ])('a wrong %s under a right CRC is refused', (_, change, words) => {
@@ -226,7 +254,7 @@ describe('a new file', () => {
     const good = initialControlFile();
     expect(() => encodeControlFile({ ...good, nextXid: -1 })).toThrow(/nextXid -1/);
     expect(() => encodeControlFile({ ...good, state: 'asleep' as 'shut down' })).toThrow(/the state asleep/);
-    expect(() => encodeControlFile({ ...good, version: 2 })).toThrow(/version 2/);
+    expect(() => encodeControlFile({ ...good, version: 1 })).toThrow(/version 1/);
   });
 });
 

@@ -1,7 +1,7 @@
 // What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
 // use; from the catalogs, which file holds which table's columns.
 import type { ToastLookup, XidRange } from '@blockwright/amcheck';
-import { type FindingSink, isStorageError, parseLsn, type Severity } from '@blockwright/base';
+import { type FindingSink, highWord, isStorageError, lowWord, parseLsn, type Severity } from '@blockwright/base';
 import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
 import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
 import { BlockGeometry } from '@blockwright/geometry';
@@ -57,7 +57,7 @@ function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremi
     segmentBlocks: control.segmentBlocks,
     checksums: control.dataChecksums,
     xids,
-    endOfWal: isShutDown ? { high: checkpoint.recordHigh, low: checkpoint.recordLow } : undefined,
+    endOfWal: isShutDown ? { high: highWord(checkpoint.record), low: lowWord(checkpoint.record) } : undefined,
     readTables: () => ourTables(vfs, directory, xids, sink),
     tablespaceDirectory: undefined,
     close: () => {},

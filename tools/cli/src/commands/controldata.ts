@@ -1,5 +1,5 @@
 // `blockwright controldata`: prints a control file, ours or PostgreSQL's.
-import { formatLsn } from '@blockwright/base';
+import { lsnText } from '@blockwright/base';
 import type { ControlFile } from '@blockwright/control';
 import { Command } from 'commander';
 import type { Context } from '../context.ts';
@@ -51,8 +51,8 @@ function controlLabels(file: ControlFile, formatTime: (ms: number) => string): [
     ['Control file created', formatTime(file.createdMs)],
     ['Control file last modified', formatTime(file.modifiedMs)],
     ['WAL incarnation', String(file.walIncarnation)],
-    ['Latest checkpoint location', formatLsn(checkpoint.recordHigh, checkpoint.recordLow)],
-    ["Latest checkpoint's REDO location", formatLsn(checkpoint.redoHigh, checkpoint.redoLow)],
+    ['Latest checkpoint location', lsnText(checkpoint.record)],
+    ["Latest checkpoint's REDO location", lsnText(checkpoint.redo)],
     ['Time of latest checkpoint', checkpoint.timeMs === 0 ? 'never' : formatTime(checkpoint.timeMs)],
     ['NextXID', `${file.nextXidEpoch}:${file.nextXid}`],
     ['oldestXID', String(file.oldestXid)],
