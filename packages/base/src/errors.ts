@@ -14,7 +14,11 @@ export type StorageErrorCode =
   | '22P03' // invalid binary representation
   | '23502' // not null violation
   | '23505' // unique violation
+  | '25001' // active sql transaction
   | '25006' // read only transaction
+  | '25P01' // no active sql transaction
+  | '25P02' // in failed sql transaction
+  | '3B001' // invalid savepoint specification
   | '40001' // serialization failure
   | '42501' // insufficient privilege
   | '42601' // syntax error
@@ -31,6 +35,7 @@ export type StorageErrorCode =
   | '55006' // object in use
   | '55P03' // lock not available
   | '57014' // query canceled
+  | '57P01' // admin shutdown
   | '58030' // io error
   | '58P01' // undefined file
   | '58P02' // duplicate file

@@ -14,6 +14,8 @@ export type BufferId = Flavored<'BufferId'>;
 export type Xid = Flavored<'Xid'>;
 /** A byte position in the WAL, a safe integer; 0 for none. On pages it is two words. PostgreSQL: `XLogRecPtr`, xlogdefs.h. */
 export type Lsn = Flavored<'Lsn'>;
+/** A byte position in the WAL, a safe integer; 0 for none. On pages it stays two words. PostgreSQL: `XLogRecPtr`, xlogdefs.h. */
+export type Lsn = Flavored<'Lsn'>;
 /** An object id, uint32. PostgreSQL: `Oid`. */
 export type Oid = Flavored<'Oid'>;
 
@@ -31,6 +33,8 @@ export const INVALID_XID: Xid = 0;
 export const BOOTSTRAP_XID: Xid = 1;
 /** What xmin of a frozen tuple reads as. PostgreSQL: `FrozenTransactionId`. */
 export const FROZEN_XID: Xid = 2;
+/** PostgreSQL: `InvalidXLogRecPtr`. */
+export const INVALID_LSN: Lsn = 0;
 /** The first xid that a transaction can have. PostgreSQL: `FirstNormalTransactionId`. */
 export const FIRST_NORMAL_XID: Xid = 3;
 

@@ -1,4 +1,4 @@
-import { formatLsn, fromWords, highWord, lowWord, parseLsn } from '@blockwright/base';
+import { formatLsn, fromWords, highWord, lowWord, lsnText, parseLsn } from '@blockwright/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -40,6 +40,19 @@ describe('LSNs', () => {
   it('come back', () => {
     fc.assert(
       fc.property(word, word, (high, low) => void expect(parseLsn(formatLsn(high, low))).toEqual({ high, low })),
+    );
+  });
+  it('are printed from one number as from its words', () => {
+    expect(lsnText(0)).toBe('0/0');
+    expect(lsnText(0x1a2b3c)).toBe('0/1A2B3C');
+    expect(lsnText(2 ** 31)).toBe('0/80000000');
+    expect(lsnText(2 ** 32 - 8)).toBe('0/FFFFFFF8');
+    expect(lsnText(Number.MAX_SAFE_INTEGER)).toBe('1FFFFF/FFFFFFFF');
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (lsn) => {
+        const { high, low } = parseLsn(lsnText(lsn));
+        expect(fromWords(high, low)).toBe(lsn);
+      }),
     );
   });
   it.each(['', '0', '/', '0/', '/0', '0/0/0', '123456789/0', '0/123456789', 'g/0', '0x1/0', ' 0/0', '0/0\n', '-1/0'])(
