@@ -14,8 +14,6 @@ export type BufferId = Flavored<'BufferId'>;
 export type Xid = Flavored<'Xid'>;
 /** A byte position in the WAL, a safe integer; 0 for none. On pages it is two words. PostgreSQL: `XLogRecPtr`, xlogdefs.h. */
 export type Lsn = Flavored<'Lsn'>;
-/** A byte position in the WAL, a safe integer; 0 for none. On pages it stays two words. PostgreSQL: `XLogRecPtr`, xlogdefs.h. */
-export type Lsn = Flavored<'Lsn'>;
 /** An object id, uint32. PostgreSQL: `Oid`. */
 export type Oid = Flavored<'Oid'>;
 

@@ -25,7 +25,6 @@ export {
   INVALID_OFFSET_NUMBER,
   INVALID_XID,
   type Lsn,
-  type Lsn,
   MAX_BLOCK_NUMBER,
   type OffsetNumber,
   type Oid,

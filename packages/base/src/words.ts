@@ -30,11 +30,6 @@ export function lsnText(lsn: Lsn): string {
   return formatLsn(highWord(lsn), lowWord(lsn));
 }
 
-/** A position in the WAL as PostgreSQL prints it: see {@link formatLsn}. */
-export function lsnText(lsn: Lsn): string {
-  return formatLsn(highWord(lsn), lowWord(lsn));
-}
-
 /**
  * The two words of an LSN in PostgreSQL's text form. PostgreSQL: `pg_lsn_in`.
  * @throws RangeError when `text` is not of that form.
