@@ -1,2 +1,16 @@
-// Every export of the package, by hand.
-export { twice } from './twice.ts';
+export { WalReader, type WalReaderOptions } from './reader.ts';
+export { WalRecord } from './record.ts';
+export { RecordBuilder } from './record-builder.ts';
+export {
+  type RecordDescriber,
+  type ResourceManager,
+  ResourceManagers,
+  RM_BTREE,
+  RM_CLOG,
+  RM_HEAP,
+  RM_HEAP2,
+  RM_SMGR,
+  RM_XACT,
+  RM_XLOG,
+} from './resource-manager.ts';
+export { createWal, type WalMark, type WalStats, WalWriter, type WalWriterOptions, walPageBoundary } from './writer.ts';
