@@ -12,10 +12,12 @@ export const AT_NULL = 0;
 const AT_PLAIN = 1;
 const AT_COMPRESSED = 2;
 const AT_EXTERNAL = 3;
+/** The tuple is older than the column, which was added with a default. */
+const AT_MISSING = 4;
 
 /** Where the attributes of one tuple lie; reused from tuple to tuple. */
 export class AttributePlaces {
-  /** AT_NULL, AT_PLAIN, AT_COMPRESSED or AT_EXTERNAL. */
+  /** AT_NULL, AT_PLAIN, AT_COMPRESSED, AT_EXTERNAL or AT_MISSING. */
   readonly forms: Uint8Array;
   /** Byte of the data, after a varlena header (of a TOAST pointer: the pointer's first byte). */
   readonly starts: Int32Array;
@@ -29,7 +31,7 @@ export class AttributePlaces {
 
 /**
  * Finds the first `wanted` attributes of the tuple of `length` bytes at `pos`. Those that the tuple does not store are
- * null. Returns the byte after the last of them.
+ * null, or what their column says is missing. Returns the byte after the last of them.
  * @throws StorageError XX001, without the place of the tuple: see {@link atTuple}.
  */
 export function locateAttributes(
@@ -54,7 +56,7 @@ export function locateAttributes(
   let at = pos + hoff;
   for (let i = 0; i < wanted; i++) {
     if (i >= natts || (hasNulls && (u8[pos + HEAP_TUPLE_HEADER_BYTES + (i >> 3)] & (1 << (i & 7))) === 0)) {
-      places.forms[i] = AT_NULL;
+      places.forms[i] = i >= natts && descriptor.columns[i].missing !== undefined ? AT_MISSING : AT_NULL;
       places.starts[i] = at;
       places.sizes[i] = 0;
       continue;
@@ -134,24 +136,38 @@ function attributeError(attribute: number, message: string): AttributeFault {
   return new AttributeFault(attribute, message);
 }
 
+/** The data of one attribute; reused from attribute to attribute. */
+export class AttributeData {
+  u8: Uint8Array = new Uint8Array(0);
+  at = 0;
+  size = 0;
+}
+
 /**
- * The data of attribute `i`, decompressed and fetched as need be; plain data is `u8` itself with the place unchanged.
- * Returns the array; its data then begins at places.starts[i] and has places.sizes[i] bytes.
+ * Finds the data of attribute `i`, which is not null: decompressed, fetched or taken from the column's missing value as
+ * need be; plain data is `u8` itself.
  */
 export function plainData(
+  descriptor: TupleDescriptor,
   u8: Uint8Array,
   i: number,
   places: AttributePlaces,
   fetch: FetchToast | undefined,
-): Uint8Array {
+  data: AttributeData,
+): void {
   const form = places.forms[i];
-  if (form === AT_PLAIN) return u8;
-  const data =
-    form === AT_COMPRESSED ? inflate(u8, places.starts[i], places.sizes[i]) : detoast(u8, places.starts[i], fetch);
-  places.forms[i] = AT_PLAIN;
-  places.starts[i] = 0;
-  places.sizes[i] = data.length;
-  return data;
+  const start = places.starts[i];
+  if (form === AT_PLAIN) {
+    data.u8 = u8;
+    data.at = start;
+    data.size = places.sizes[i];
+    return;
+  }
+  if (form === AT_COMPRESSED) data.u8 = inflate(u8, start, places.sizes[i]);
+  else if (form === AT_EXTERNAL) data.u8 = detoast(u8, start, fetch);
+  else data.u8 = descriptor.columns[i].missing as Uint8Array;
+  data.at = 0;
+  data.size = data.u8.length;
 }
 
 /**

@@ -1,7 +1,7 @@
 // One tuple into vectors, without generated code: the way for tuples that are not plain, and for hosts that refuse to
 // generate code. Slower, and right in every case.
 
-import { AT_NULL, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
+import { AT_NULL, AttributeData, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
 import type { ColumnType } from './column-type.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import { badBytes } from './errors.ts';
@@ -18,6 +18,7 @@ export class BatchInterpreter {
   readonly #types: readonly ColumnType[];
   readonly #attributes: number;
   readonly #places: AttributePlaces;
+  readonly #data: AttributeData = new AttributeData();
 
   constructor(descriptor: TupleDescriptor, columns: readonly number[]) {
     this.#descriptor = descriptor;
@@ -46,8 +47,9 @@ export class BatchInterpreter {
         const isDropped = this.#descriptor.columns[attribute].isDropped;
         if (places.forms[attribute] === AT_NULL || isDropped) storeNull(vectors[k], row);
         else {
-          const data = plainData(u8, attribute, places, fetch);
-          store(this.#types[k], vectors[k], row, data, places.starts[attribute], places.sizes[attribute]);
+          const data = this.#data;
+          plainData(this.#descriptor, u8, attribute, places, fetch, data);
+          store(this.#types[k], vectors[k], row, data.u8, data.at, data.size);
         }
       }
     } catch (cause) {

@@ -11,6 +11,11 @@ export interface ColumnDefinition {
   readonly type: ColumnType;
   /** A dropped column keeps its place: its bytes are stepped over, its value is null. */
   readonly isDropped?: boolean;
+  /**
+   * The value of a column that was added with a default, in tuples older than the column: its data, without a varlena's
+   * header. Without it they have null. PostgreSQL: `attmissingval`.
+   */
+  readonly missing?: Uint8Array;
 }
 
 /** A column of a {@link TupleDescriptor}. */
@@ -18,6 +23,7 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly isDropped: boolean;
+  readonly missing: Uint8Array | undefined;
 }
 
 /**
@@ -51,16 +57,19 @@ export class TupleDescriptor {
 
   /**
    * Describes columns given in attribute order.
-   * @throws RangeError for more than 1600 columns; TypeError for two columns of one name.
+   * @throws RangeError for more than 1600 columns, or a missing value of another width than its column; TypeError for two
+   *   columns of one name.
    */
   static of(columns: readonly ColumnDefinition[]): TupleDescriptor {
     if (columns.length > MAX_HEAP_ATTRIBUTES)
       throw new RangeError(`a table can have at most ${MAX_HEAP_ATTRIBUTES} columns, not ${columns.length}`);
     const seen = new Set<string>();
-    const made = columns.map(({ name, type, isDropped = false }) => {
+    const made = columns.map(({ name, type, isDropped = false, missing }) => {
       if (!isDropped && seen.has(name)) throw new TypeError(`column "${name}" is there twice`);
       if (!isDropped) seen.add(name);
-      return Object.freeze({ name, type, isDropped });
+      if (missing !== undefined && type.attlen >= 0 && missing.length !== type.attlen)
+        throw new RangeError(`column "${name}" has ${type.attlen} bytes, its missing value ${missing.length}`);
+      return Object.freeze({ name, type, isDropped, missing: isDropped ? undefined : missing });
     });
     return new TupleDescriptor(made);
   }

@@ -1,7 +1,7 @@
 // One tuple to a row: an array of values, or an object by column name.
 
 import { checkOptions } from '@blockwright/base';
-import { AT_NULL, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
+import { AT_NULL, AttributeData, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import type { TupleMemory } from './memory.ts';
 import type { FetchToast } from './varlena.ts';
@@ -23,6 +23,7 @@ export class RowDecoder {
   readonly #names: readonly string[];
   readonly #readers: readonly (Reader | undefined)[];
   readonly #places: AttributePlaces;
+  readonly #data: AttributeData = new AttributeData();
   readonly #attributes: number;
   readonly #fetch: FetchToast | undefined;
 
@@ -68,8 +69,9 @@ export class RowDecoder {
         const read = this.#readers[k];
         if (places.forms[attribute] === AT_NULL || read === undefined) row.push(null);
         else {
-          const data = plainData(u8, attribute, places, this.#fetch);
-          row.push(read(data, places.starts[attribute], places.sizes[attribute]));
+          const data = this.#data;
+          plainData(this.descriptor, u8, attribute, places, this.#fetch, data);
+          row.push(read(data.u8, data.at, data.size));
         }
       }
     } catch (cause) {

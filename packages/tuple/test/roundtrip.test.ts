@@ -1,6 +1,7 @@
 // Whatever the table: what is encoded comes out again, by rows and by batches, by generated code and without.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { ByteSink } from '../src/byte-sink.ts';
 import * as t from '../src/index.ts';
 import { layOut, TYPED_VALUES, tables } from './arbitraries.ts';
 
@@ -70,6 +71,44 @@ describe('a table of random columns', () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  test('a tuple older than columns with missing values has those, and nulls for columns without', () => {
+    const withMissing = fc.tuple(tables, fc.array(fc.nat(12), { minLength: 6, maxLength: 6 }), fc.boolean());
+    fc.assert(
+      fc.property(withMissing, ([{ descriptor, rows, chosen }, keep, charCodes]) => {
+        const [missingRow] = rows;
+        const dataOf = (type: t.ColumnType, value: unknown): Uint8Array | undefined => {
+          if (value === null) return undefined;
+          const sink = new ByteSink();
+          type.codec.append(sink, value);
+          return sink.bytes.slice(0, sink.length);
+        };
+        const columns = descriptor.columns.map((c, i) => ({ ...c, missing: dataOf(c.type, missingRow[i]) }));
+        const extended = t.TupleDescriptor.of(columns);
+        const stored = rows.map((_, i) => Math.min(keep[i], columns.length));
+        const laid = layOut(descriptor, rows);
+        rows.forEach((row, r) => {
+          const older = t.TupleDescriptor.of(descriptor.columns.slice(0, stored[r]));
+          laid.memory.u8.fill(0, laid.positions[r], laid.positions[r] + laid.lengths[r]);
+          const encoder = t.TupleEncoder.for(older);
+          laid.lengths[r] = encoder.encode(row.slice(0, stored[r]), laid.memory.u8, laid.positions[r]);
+        });
+        const twice = [...chosen, ...chosen];
+        const wanted = rows.map((row, r) => twice.map((i) => (i < stored[r] ? row[i] : missingRow[i])));
+        const single = t.RowDecoder.for(extended, twice);
+        expect(rows.map((_, i) => single.array(laid.memory, laid.positions[i], laid.lengths[i]))).toEqual(wanted);
+        for (const generateCode of [true, false])
+          expect(batchRows(t.BatchDecoder.for(extended, twice, { charCodes, generateCode }), laid)).toEqual(wanted);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('a missing value of another width than its column is refused', () => {
+    const missing = new Uint8Array(3);
+    expect(() => t.TupleDescriptor.of([{ name: 'a', type: t.int4(), missing }])).toThrow(RangeError);
+    expect(t.TupleDescriptor.of([{ name: 'a', type: t.text(), missing }]).columns[0].missing).toBe(missing);
   });
 
   test('when there is no room the length is told and nothing after the room is touched', () => {

@@ -82,6 +82,18 @@ describe.each(SIZES)('toasted, %s', (size) => {
     }
   });
 
+  test('a column that is asked for twice comes out twice', () => {
+    const options = { fetchToast: fetcher(size) };
+    const [twice, once] = [
+      [2, 1, 2, 1],
+      [1, 2],
+    ].map((columns) => t.RowDecoder.for(TOASTED, columns, options));
+    for (const { pos, length } of tuples) {
+      const [ext, comp] = once.array(memory, pos, length);
+      expect(twice.array(memory, pos, length)).toEqual([comp, ext, comp, ext]);
+    }
+  });
+
   test('without a way to fetch, the column is named', () => {
     const decoder = t.RowDecoder.for(TOASTED);
     const errors = tuples.map(({ pos, length }) => attempt(() => decoder.array(memory, pos, length)));
