@@ -1,0 +1,75 @@
+// What a recovery did, in numbers, and the lines that say so as PostgreSQL's log does.
+import { type Lsn, lsnText } from '@blockwright/base';
+import type { CheckpointReport } from './checkpoint-report.ts';
+
+/** Processor and wall time of a piece of work. PostgreSQL: `pg_rusage_show`. */
+export interface ResourceUsage {
+  readonly userSeconds: number;
+  readonly systemSeconds: number;
+  readonly elapsedSeconds: number;
+}
+
+/** What was replayed of one kind of record, or of all kinds of one resource manager. */
+export interface RecordCounts {
+  /** As `waldump` prints it, such as `Heap` or `HOT_UPDATE`. */
+  readonly name: string;
+  readonly records: number;
+  /** Whole records, headers and images included. */
+  readonly bytes: number;
+  /** Full-page images. */
+  readonly images: number;
+  readonly imageBytes: number;
+}
+
+export interface ResourceManagerCounts extends RecordCounts {
+  /** Kinds of record that there were, by their number. */
+  readonly kinds: readonly RecordCounts[];
+}
+
+/** Where the time of redo went, in seconds; measured only when timing was asked for. */
+export interface RedoShares {
+  /** Moving tuples together: `repairFragmentation`. */
+  readonly compactionSeconds: number;
+  /** Finding a record's page in the pool, or reading it. */
+  readonly lookupSeconds: number;
+  /** Opening relations and their files. */
+  readonly openSeconds: number;
+}
+
+/** What a recovery did. */
+export interface RecoveryReport {
+  /** Where redo started: the last checkpoint's redo point. */
+  readonly redoStart: Lsn;
+  /** Where the last record that was replayed ends; equal to {@link redoStart} when there was none. */
+  readonly redoEnd: Lsn;
+  /** Why the WAL ends there, in words. */
+  readonly endReason: string;
+  /** Of the WAL written from now on. */
+  readonly incarnation: number;
+  readonly records: number;
+  readonly bytes: number;
+  readonly images: number;
+  readonly imageBytes: number;
+  readonly byResourceManager: readonly ResourceManagerCounts[];
+  /** Of redo alone. */
+  readonly usage: ResourceUsage;
+  readonly shares: RedoShares | undefined;
+  /** Relations whose files were removed because the transaction that made them did not end. */
+  readonly filesRemoved: number;
+  /** Unlogged relations that were made empty. */
+  readonly unloggedReset: number;
+  readonly checkpoint: CheckpointReport;
+  readonly checkpointSeconds: number;
+}
+
+/** `redo done at X/X system usage: …`, or `redo is not required`. */
+export function redoDoneText(report: Pick<RecoveryReport, 'redoEnd' | 'records' | 'usage'>): string {
+  const { redoEnd, usage } = report;
+  return `redo done at ${lsnText(redoEnd)} system usage: ${usageText(usage)}`;
+}
+
+/** `CPU: user: 1.23 s, system: 0.04 s, elapsed: 1.30 s`. */
+export function usageText(usage: ResourceUsage): string {
+  const two = (seconds: number) => seconds.toFixed(2);
+  return `CPU: user: ${two(usage.userSeconds)} s, system: ${two(usage.systemSeconds)} s, elapsed: ${two(usage.elapsedSeconds)} s`;
+}
