@@ -1,8 +1,11 @@
-// The handle that heap, maps and indexes share: a stored relation, the pool that its pages go through, and its forks.
+// The handle that heap, maps and indexes share: a stored relation, the pool that its pages go through, its forks, and how
+// its changes are logged.
 import { type BlockNumber, ForkNumber } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
 import type { BlockGeometry } from '@blockwright/geometry';
+import type { Compaction } from '@blockwright/page';
 import type { Fork, StoredRelation } from '@blockwright/smgr';
+import { PageLog } from './page-log.ts';
 
 /** What a {@link Relation} is made of. */
 export interface RelationOptions {
@@ -10,6 +13,12 @@ export interface RelationOptions {
   readonly storage: StoredRelation;
   /** What messages call it, such as `public.lineitem`; its path when not given. */
   readonly name?: string;
+  /** How its pages are changed and logged; without one, nothing is logged. */
+  readonly log?: PageLog | undefined;
+  /** Its changes are not logged: after a crash it is empty. PostgreSQL: `RELPERSISTENCE_UNLOGGED`. */
+  readonly unlogged?: boolean;
+  /** How its pages are compacted; `adaptive` when not given. */
+  readonly compaction?: Compaction;
 }
 
 /** An open relation. PostgreSQL: `Relation`, rel.h. */
@@ -21,6 +30,14 @@ export class Relation {
   readonly main: Fork;
   readonly fsm: Fork;
   readonly vm: Fork;
+  /** What an unlogged relation is after a crash. */
+  readonly init: Fork;
+  readonly log: PageLog;
+  /** Whether it is unlogged by its own nature. */
+  readonly unlogged: boolean;
+  /** Whether its changes go into a WAL. */
+  readonly isLogged: boolean;
+  readonly compaction: Compaction;
 
   constructor(options: RelationOptions) {
     const { pool, storage } = options;
@@ -31,6 +48,11 @@ export class Relation {
     this.main = storage.fork(ForkNumber.main);
     this.fsm = storage.fork(ForkNumber.fsm);
     this.vm = storage.fork(ForkNumber.vm);
+    this.init = storage.fork(ForkNumber.init);
+    this.log = options.log ?? new PageLog({ geometry: pool.geometry, hintImages: false });
+    this.unlogged = options.unlogged ?? false;
+    this.isLogged = !this.unlogged && this.log.wal !== undefined;
+    this.compaction = options.compaction ?? 'adaptive';
   }
 
   /** Blocks of the main fork. PostgreSQL: `RelationGetNumberOfBlocks`. */
@@ -41,17 +63,9 @@ export class Relation {
   /** Writes the relation's dirty pages to its files. @returns the blocks written */
   flush(): number {
     const { pool } = this;
-    return pool.flushFork(this.main) + pool.flushFork(this.fsm) + pool.flushFork(this.vm);
-  }
-
-  /**
-   * Cuts the main fork to `blocks` blocks; pages beyond leave the pool unwritten. The maps are their packages' duty.
-   * PostgreSQL: `RelationTruncate`.
-   * @throws StorageError 55006 when such a page is pinned; nothing has changed then.
-   */
-  truncate(blocks: BlockNumber): void {
-    this.pool.dropFork(this.main, blocks);
-    this.main.truncate(blocks);
+    let written = 0;
+    for (const fork of this.forks()) written += pool.flushFork(fork);
+    return written;
   }
 
   /**
@@ -65,7 +79,8 @@ export class Relation {
   }
 
   /**
-   * Removes the relation's files; its pages leave the pool unwritten, so none can reach a later file of that name.
+   * Removes the relation's files at once; its pages leave the pool unwritten, so none can reach a later file of that
+   * name. Not for a relation that a WAL knows: see `RemovedFiles`.
    * @throws StorageError 55006 when one of its pages is pinned.
    */
   unlink(): void {
@@ -74,6 +89,10 @@ export class Relation {
   }
 
   private forget(): void {
-    for (const fork of [this.main, this.fsm, this.vm]) this.pool.dropFork(fork);
+    for (const fork of this.forks()) this.pool.dropFork(fork);
+  }
+
+  private forks(): readonly Fork[] {
+    return [this.main, this.fsm, this.vm, this.init];
   }
 }

@@ -1,4 +1,4 @@
-import { changePage, Relation, withBlock } from '@blockwright/access';
+import { Relation, truncateRelation, withBlock } from '@blockwright/access';
 import { StorageError } from '@blockwright/base';
 import { BufferPool } from '@blockwright/bufmgr';
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
@@ -32,10 +32,11 @@ function make(geometry: BlockGeometry = g): Made {
 function fill({ pool, relation }: Made, blocks: number): void {
   for (let i = 0; i < blocks; i++) {
     const block = pool.extend(relation.main, 1);
-    changePage(pool, relation.main, block, (m, base) => {
-      pageInit(m, base, relation.geometry);
-      pageAddItem(m, base, relation.geometry, BYTES, 0, 8);
-    });
+    const id = pool.pin(relation.main, block);
+    pageInit(pool.memory(id), pool.base(id), relation.geometry);
+    pageAddItem(pool.memory(id), pool.base(id), relation.geometry, BYTES, 0, 8);
+    pool.markDirty(id);
+    pool.unpin(id);
   }
 }
 
@@ -82,7 +83,7 @@ describe('a relation', () => {
     const made = make();
     const { pool, relation } = made;
     fill(made, 6);
-    relation.truncate(2);
+    truncateRelation(relation, 2);
     expect([relation.blockCount(), pool.isResident(relation.main, 1), pool.isResident(relation.main, 2)]).toEqual([
       2,
       true,
@@ -99,7 +100,7 @@ describe('a relation', () => {
     fill(made, 3);
     const id = pool.pin(relation.main, 2);
     const inUse = expect.objectContaining({ code: '55006' });
-    expect(() => relation.truncate(1)).toThrow(inUse);
+    expect(() => truncateRelation(relation, 1)).toThrow(inUse);
     expect(() => relation.close()).toThrow(inUse);
     expect(() => relation.unlink()).toThrow(inUse);
     expect([relation.blockCount(), vfs.exists('/data/base/5/16384')]).toEqual([3, true]);
@@ -122,42 +123,13 @@ describe('a relation', () => {
   });
 });
 
-describe('changing a page', () => {
-  test('pins, changes, marks dirty, unpins; gives what the change gives', () => {
-    const made = make();
-    const { pool, relation } = made;
-    fill(made, 1);
-    pool.flushAll();
-    const offset = changePage(pool, relation.main, 0, (m, base) => pageAddItem(m, base, g, BYTES, 0, 8));
-    expect([offset, pool.flushAll(), pool.pinned()]).toEqual([2, 1, []]);
-  });
-
-  test('what it throws names fork and block; nothing is marked dirty, no pin is left', () => {
-    const made = make();
-    const { pool, relation } = made;
-    fill(made, 1);
-    pool.flushAll();
-    const corrupt = new StorageError('XX001', 'the line pointer is damaged', { detail: 'd', hint: 'h' });
-    expect(() =>
-      changePage(pool, relation.main, 0, () => {
-        throw corrupt;
-      }),
-    ).toThrow(
-      expect.objectContaining({
-        code: 'XX001',
-        message: 'block 0 of base/5/16384: the line pointer is damaged',
-        detail: 'd',
-        hint: 'h',
-        cause: corrupt,
-      }),
-    );
-    expect([pool.flushAll(), pool.pinned()]).toEqual([0, []]);
-  });
-
-  test('withBlock names the line pointer too, and leaves other errors as they are', () => {
+describe('an error of a page function', () => {
+  test('gets the place named: fork, block, line pointer; other errors stay as they are', () => {
     const { relation } = make();
-    const named = withBlock(new StorageError('XX001', 'bad'), relation.main, 0xffff_fffe, 7) as StorageError;
-    expect(named.message).toBe('block 4294967294, offset 7 of base/5/16384: bad');
+    const corrupt = new StorageError('XX001', 'bad', { detail: 'd', hint: 'h' });
+    const named = withBlock(corrupt, relation.main, 0xffff_fffe, 7);
+    const message = 'block 4294967294, offset 7 of base/5/16384: bad';
+    expect(named).toMatchObject({ code: 'XX001', message, detail: 'd', hint: 'h', cause: corrupt });
     const mine = new RangeError('mine');
     expect(withBlock(mine, relation.main, 1)).toBe(mine);
   });

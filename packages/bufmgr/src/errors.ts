@@ -1,5 +1,5 @@
 // The pool's errors: each names fork and block, and says what to do.
-import { type BlockNumber, StorageError } from '@blockwright/base';
+import { type BlockNumber, formatLsn, type Lsn, lsnText, StorageError } from '@blockwright/base';
 import type { BufferedFork } from './fork.ts';
 
 /** PostgreSQL: `no unpinned buffers available`, freelist.c. */
@@ -15,6 +15,15 @@ export function invalidPage(f: BufferedFork, b: BlockNumber, detail: string): St
   return new StorageError('XX001', `invalid page in block ${b} of ${f.name}`, {
     detail,
     hint: 'Restore the file from a backup; "blockwright check" lists every damaged page.',
+  });
+}
+
+/** PostgreSQL: `xlog flush request %X/%X is not satisfied`, xlog.c. */
+export function pageFromFuture(f: BufferedFork, b: BlockNumber, high: number, low: number, end: Lsn): StorageError {
+  const lsn = formatLsn(high, low);
+  return new StorageError('XX001', `block ${b} of ${f.name} has LSN ${lsn}, which the WAL has not reached`, {
+    detail: `The WAL ends at ${lsnText(end)}. The page was not written.`,
+    hint: 'The page is damaged, or comes from another data directory. Restore the file from a backup.',
   });
 }
 

@@ -1,5 +1,6 @@
-// What the pool asks of a relation fork: to be found by a number, to say its size, to read, write and grow by blocks.
-import type { BlockNumber } from '@blockwright/base';
+// What the pool asks of a relation fork (to be found by a number, to say its size, to read, write and grow by blocks) and
+// of a WAL (to be durable up to a page's last change).
+import type { BlockNumber, Lsn } from '@blockwright/base';
 
 /**
  * A fork whose blocks the pool can hold. `Fork` of `@blockwright/smgr` is one. PostgreSQL: `SMgrRelation` and a fork
@@ -18,4 +19,12 @@ export interface BufferedFork {
   write(first: BlockNumber, count: number, src: Uint8Array, at: number): void;
   /** Adds `count` blocks of zeros; `first` is the block count before. */
   zeroExtend(first: BlockNumber, count: number): void;
+}
+
+/** A WAL that is made durable before the pages that it speaks of are written. `WalWriter` of `@blockwright/wal` is one. */
+export interface WalFlusher {
+  /** The end of the last record: no page's LSN can be beyond it. */
+  readonly insertedUpTo: Lsn;
+  /** Makes the WAL durable up to `upTo`; cheap when it is. Throws when it failed before. */
+  flush(upTo: Lsn): void;
 }

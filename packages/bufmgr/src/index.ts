@@ -1,5 +1,5 @@
 export type { LivePin } from './errors.ts';
-export type { BufferedFork } from './fork.ts';
+export type { BufferedFork, WalFlusher } from './fork.ts';
 export { MAX_USAGE as MAX_USAGE_COUNT } from './frames.ts';
 export { MIN_BUFFERS, maxBuffers } from './limits.ts';
 export type { BufferPoolOptions } from './options.ts';

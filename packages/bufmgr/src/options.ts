@@ -1,6 +1,7 @@
 // How a pool is made, and the checks of it.
 import { checkOptions } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
+import type { WalFlusher } from './fork.ts';
 import { MAX_CHUNK_BYTES } from './frames.ts';
 import { checkBuffers } from './limits.ts';
 
@@ -13,6 +14,8 @@ export interface BufferPoolOptions {
   readonly verifyChecksums?: boolean;
   /** Whether each page that is written gets its checksum. Default true. */
   readonly writeChecksums?: boolean;
+  /** Made durable up to a page's LSN before that page is written; without one, no LSN is looked at. */
+  readonly wal?: WalFlusher | undefined;
   /** Told of damage that does not stop the work: a map page read as zeros, once a fork. */
   readonly onWarning?: (message: string) => void;
   /** For tests: an unpinned page reads as 0x5A bytes, and who writes to one is found out. Slow. Default false. */
@@ -26,6 +29,7 @@ const OPTIONS: readonly (keyof BufferPoolOptions)[] = [
   'buffers',
   'verifyChecksums',
   'writeChecksums',
+  'wal',
   'onWarning',
   'debugPoison',
   'chunkBytes',

@@ -3,7 +3,7 @@ import { type BlockNumber, type BufferId, MAX_BLOCK_NUMBER, runSync, type Steps 
 import type { BlockGeometry } from '@blockwright/geometry';
 import { PageFault, type PageMemory } from '@blockwright/page';
 import { dataBeyondEnd, type LivePin, noUnpinnedBuffers, stillPinned, tooManyBlocks } from './errors.ts';
-import type { BufferedFork } from './fork.ts';
+import type { BufferedFork, WalFlusher } from './fork.ts';
 import {
   BufferFrames,
   MAX_CHUNK_BYTES,
@@ -73,7 +73,19 @@ export class BufferPool implements Disposable {
       scratch: () => (this.scratch ??= new Uint8Array(RUN_BYTES)),
     };
     this.writer = new WriteBack(parts, options.writeChecksums ?? true);
+    this.writer.wal = options.wal;
     this.reader = new ReadIn(parts, options.verifyChecksums ?? true, options.onWarning);
+  }
+
+  /**
+   * Says which WAL is flushed before pages are written; `undefined` for none, as during redo, whose WAL is on disk.
+   */
+  set wal(wal: WalFlusher | undefined) {
+    this.writer.wal = wal;
+  }
+
+  get wal(): WalFlusher | undefined {
+    return this.writer.wal;
   }
 
   /**
@@ -97,6 +109,26 @@ export class BufferPool implements Disposable {
     const id = this.table.find(f.id, b);
     if (id < 0) return this.pinMissing(f, b, ring, true);
     this.pinResident(id, ring);
+    return id;
+  }
+
+  /**
+   * As {@link pin}, but the page is not read: its bytes are all zero, whatever they were. For a page that the caller
+   * fills anew, and marks dirty. PostgreSQL: `RBM_ZERO_AND_LOCK`.
+   * @param b a block that the fork has
+   */
+  pinZeroed(f: BufferedFork, b: BlockNumber, ring?: BufferRing): BufferId {
+    let id = this.table.find(f.id, b);
+    if (id >= 0) {
+      this.pinResident(id, ring);
+    } else {
+      this.checkPin(f, b);
+      id = this.claim(ring);
+      if (id < 0) throw noUnpinnedBuffers(f, b, this.buffers);
+      this.install(id, f, b, STATE_VALID + 1);
+    }
+    const base = this.frames.base(id);
+    this.frames.memory(id).u8.fill(0, base, base + this.geometry.size);
     return id;
   }
 
@@ -143,6 +175,11 @@ export class BufferPool implements Disposable {
     const at = id << 2;
     if (!(this.words[at + WORD_PINS] > 0)) throw new RangeError(`buffer ${String(id)} is not pinned`);
     this.words[at + WORD_STATE] |= STATE_DIRTY;
+  }
+
+  /** Whether a pinned page was changed since it was last written. */
+  isDirty(id: BufferId): boolean {
+    return (this.words[(id << 2) + WORD_STATE] & STATE_DIRTY) !== 0;
   }
 
   /** Whether a page is in the pool now. */
@@ -327,10 +364,7 @@ export class BufferPool implements Disposable {
   }
 
   private pinMissing(f: BufferedFork, b: BlockNumber, ring: BufferRing | undefined, zeroOnError: boolean): BufferId {
-    this.checkOpen();
-    if (!Number.isInteger(b) || b < 0 || b > MAX_BLOCK_NUMBER) {
-      throw new RangeError(`${String(b)} is not a block number of ${f.name}`);
-    }
+    this.checkPin(f, b);
     const id = this.claim(ring);
     if (id < 0) throw noUnpinnedBuffers(f, b, this.buffers);
     try {
@@ -433,6 +467,12 @@ export class BufferPool implements Disposable {
 
   private unpinFailed(id: BufferId): void {
     if (!this.closed) throw new RangeError(`buffer ${String(id)} is not pinned`);
+  }
+
+  private checkPin(f: BufferedFork, b: BlockNumber): void {
+    this.checkOpen();
+    if (Number.isInteger(b) && b >= 0 && b <= MAX_BLOCK_NUMBER) return;
+    throw new RangeError(`${String(b)} is not a block number of ${f.name}`);
   }
 
   private checkOpen(): void {

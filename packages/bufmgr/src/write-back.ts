@@ -1,7 +1,8 @@
 // Dirty pages on their way to the files: checksums set, neighbours in one write, everything else in block order.
-import { type BlockNumber, type BufferId, fromWords, highWord, lowWord, type Steps } from '@blockwright/base';
-import { pageSetChecksum } from '@blockwright/page';
-import type { BufferedFork } from './fork.ts';
+import { type BlockNumber, type BufferId, fromWords, highWord, type Lsn, lowWord, type Steps } from '@blockwright/base';
+import { pageLsnHigh, pageLsnLow, pageSetChecksum } from '@blockwright/page';
+import { pageFromFuture } from './errors.ts';
+import type { BufferedFork, WalFlusher } from './fork.ts';
 import { type BufferFrames, STATE_DIRTY, USAGE_MASK, WORD_FORK, WORD_PINS, WORD_STATE } from './frames.ts';
 import type { PagePoison } from './poison.ts';
 import type { BufferStats } from './stats.ts';
@@ -24,6 +25,7 @@ export interface PoolParts {
 
 /** Writes pages of a pool. */
 export class WriteBack {
+  wal: WalFlusher | undefined = undefined;
   private readonly parts: PoolParts;
   private readonly checksums: boolean;
   private readonly run: Int32Array;
@@ -52,6 +54,7 @@ export class WriteBack {
       const at = next << 2;
       const state = words[at + WORD_STATE];
       if ((state & STATE_DIRTY) === 0 || (state & USAGE_MASK) > 1 || words[at + WORD_PINS] !== 0) break;
+      if (this.isFromFuture(next)) break;
       run[count++] = next;
     }
     this.writeRun(forkId, first, count);
@@ -75,6 +78,7 @@ export class WriteBack {
       while (count < run.length && i < keys.length && keys[i] === fromWords(forkId, 0) + first + count) {
         const id = table.find(forkId, first + count);
         if (id < 0 || (words[(id << 2) + WORD_STATE] & STATE_DIRTY) === 0) break;
+        if (count > 0 && this.isFromFuture(id)) break;
         run[count++] = id;
         i++;
       }
@@ -84,6 +88,33 @@ export class WriteBack {
       yield { phase: 'writing', done: i, total: keys.length, unit: 'blocks' };
     }
     return written;
+  }
+
+  /**
+   * WAL before data: makes it durable up to the largest LSN of the run's pages. The WAL is asked for nothing that it does
+   * not have: a page from the future is no reason to move it.
+   */
+  private flushWal(wal: WalFlusher, fork: BufferedFork, first: BlockNumber, count: number): void {
+    const { frames } = this.parts;
+    const { run } = this;
+    const end = wal.insertedUpTo;
+    let largest: Lsn = 0;
+    for (let i = 0; i < count; i++) {
+      const m = frames.memory(run[i]);
+      const base = frames.base(run[i]);
+      // 53 bits tell an LSN of ours from one beyond the WAL's end.
+      const lsn = fromWords(pageLsnHigh(m, base), pageLsnLow(m, base));
+      if (lsn > end) throw pageFromFuture(fork, first + i, pageLsnHigh(m, base), pageLsnLow(m, base), end);
+      if (lsn > largest) largest = lsn;
+    }
+    if (largest > 0) wal.flush(largest);
+  }
+
+  private isFromFuture(id: BufferId): boolean {
+    if (this.wal === undefined) return false;
+    const m = this.parts.frames.memory(id);
+    const base = this.parts.frames.base(id);
+    return fromWords(pageLsnHigh(m, base), pageLsnLow(m, base)) > this.wal.insertedUpTo;
   }
 
   private dirtyKeys(onlyFork: number): Float64Array {
@@ -110,6 +141,10 @@ export class WriteBack {
     for (let i = 0; i < count; i++) {
       const id = run[i];
       poison?.reveal(id, fork.name);
+    }
+    if (this.wal !== undefined) this.flushWal(this.wal, fork, first, count);
+    for (let i = 0; i < count; i++) {
+      const id = run[i];
       if (this.checksums) pageSetChecksum(frames.memory(id), frames.base(id), geometry, first + i);
     }
     if (sideBySide(frames, run, count)) {

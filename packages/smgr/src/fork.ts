@@ -88,6 +88,30 @@ export class Fork {
     return block < this.knownBlocks || block < this.blockCount();
   }
 
+  /**
+   * As {@link hasBlock}, for redo: a fork that is not there has no block, and a crash may have kept a later segment and
+   * lost the end of one before, which is then filled with zeros. What was lost there is in the WAL, or was not kept on
+   * purpose. PostgreSQL: `EXTENSION_CREATE_RECOVERY`, md.c.
+   */
+  hasBlockInRedo(block: BlockNumber): boolean {
+    if (block < this.knownBlocks) return true;
+    if (!this.exists()) return false;
+    this.fillGaps();
+    return block < this.blockCount();
+  }
+
+  /**
+   * Makes sure, for redo, that the fork is there and has `blocks` blocks: it is made, and lengthened with zeros.
+   * PostgreSQL: `XLogReadBufferExtended`, xlogutils.c.
+   */
+  ensureBlocks(blocks: number): void {
+    if (blocks <= this.knownBlocks) return;
+    if (this.exists()) this.fillGaps();
+    else this.create();
+    const end = this.blockCount();
+    if (end < blocks) this.zeroExtend(end, blocks - end);
+  }
+
   /** Bytes after the last whole block of a segment: of the last one by default. 0 unless a write was cut short. */
   tailBytes(segment?: number): number {
     const which = segment ?? this.blockCount() >>> this.segmentShift;
@@ -228,15 +252,30 @@ export class Fork {
     this.refuseChange('remove');
     const numbers = this.segmentFiles.numbers();
     this.releaseFiles();
+    for (let i = numbers.length - 1; i >= 0; i--) this.removeSegment(numbers[i] as number);
+  }
+
+  /**
+   * Removes all segments but the first, which stays without a block: as long as its name is taken, nobody can make a
+   * relation of the same number. PostgreSQL: `mdunlinkfork`, md.c.
+   */
+  empty(): void {
+    this.refuseChange('remove');
+    const numbers = this.segmentFiles.numbers();
+    this.releaseFiles();
     for (let i = numbers.length - 1; i >= 0; i--) {
       const segment = numbers[i] as number;
-      const path = this.segmentPath(segment);
-      this.manager.pending.forget(path);
-      this.manager.pending.requestDirectory(parentPath(path));
+      if (segment !== 0) {
+        this.removeSegment(segment);
+        continue;
+      }
+      const file = this.segmentFiles.open(0);
+      if (file === undefined) continue;
+      this.manager.pending.request(file);
       try {
-        this.manager.vfs.unlink(path);
+        file.truncate(0);
       } catch (error) {
-        throw located(error, this, segment);
+        throw located(error, this, 0);
       }
     }
   }
@@ -256,6 +295,30 @@ export class Fork {
   releaseFiles(): void {
     this.segmentFiles.release();
     this.knownBlocks = 0;
+  }
+
+  private removeSegment(segment: number): void {
+    const path = this.segmentPath(segment);
+    this.manager.pending.forget(path);
+    this.manager.pending.requestDirectory(parentPath(path));
+    try {
+      this.manager.vfs.unlink(path);
+    } catch (error) {
+      throw located(error, this, segment);
+    }
+  }
+
+  /** Fills segments with zeros that are short, or not there, and have later ones with blocks. */
+  private fillGaps(): void {
+    const files = this.segmentFiles.list();
+    let last = -1;
+    for (const file of files) if (file.blocks > 0) last = file.segment;
+    for (let segment = 0; segment < last; segment++) {
+      const blocks = files.find((file) => file.segment === segment)?.blocks ?? 0;
+      if (blocks >= this.segmentBlocks) continue;
+      this.store(((segment << this.segmentShift) + blocks) >>> 0, this.segmentBlocks - blocks, undefined, 0);
+      this.segmentFiles.forgetCounts(0, false);
+    }
   }
 
   /** Writes blocks into their segments, making those after the first; zeros when there is no `src`. */

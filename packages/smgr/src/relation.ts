@@ -60,6 +60,15 @@ export class StoredRelation {
   }
 
   /**
+   * Removes all of it but the first segment of the main fork, which stays without a block, and keeps the number taken.
+   * PostgreSQL: `mdunlink`, md.c.
+   */
+  empty(): void {
+    for (let fork = this.forks.length - 1; fork > 0; fork--) (this.forks[fork] as Fork).unlink();
+    (this.forks[0] as Fork).empty();
+  }
+
+  /**
    * Closes its files, and gives up the handle: opening the relation again makes another. What is written and not yet
    * synced stays on the list of the manager. Closing twice is fine.
    */

@@ -1,17 +1,19 @@
 // The visibility map of one heap: get, set, clear, count, truncate. It reads and writes map pages only; that a bit may
 // be set at all (the heap page's PD_ALL_VISIBLE is set first, and cleared together with the bit) is the caller's duty.
+import type { MapTruncation } from '@blockwright/access';
 import { type BlockNumber, type BufferId, INVALID_BLOCK_NUMBER, isStorageError } from '@blockwright/base';
 import type { BufferedFork, BufferPool } from '@blockwright/bufmgr';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { pageInit, pageIsNew } from '@blockwright/page';
-import { VisibilityCursor } from './cursor.ts';
 import {
-  countFrozen,
-  countVisible,
-  VISIBILITYMAP_ALL_FROZEN,
-  VISIBILITYMAP_ALL_VISIBLE,
-  VISIBILITYMAP_VALID_BITS,
-} from './format.ts';
+  checkClearBits,
+  checkSetBits,
+  clearVisibilityBits,
+  setVisibilityBits,
+  visibilityTruncation,
+} from './change.ts';
+import { VisibilityCursor } from './cursor.ts';
+import { countFrozen, countVisible, VISIBILITYMAP_VALID_BITS } from './format.ts';
 
 /** A fork that can hold a map. `Fork` of `@blockwright/smgr` is one. */
 export interface VisibilityFork extends BufferedFork {
@@ -66,17 +68,10 @@ export class VisibilityMap {
    * @throws RangeError for any other bits.
    */
   set(b: BlockNumber, bits: number): void {
-    if (bits !== VISIBILITYMAP_ALL_VISIBLE && bits !== VISIBILITYMAP_VALID_BITS) {
-      throw new RangeError(`cannot set visibility bits ${String(bits)}: all-visible (1), or all-frozen with it (3)`);
-    }
+    checkSetBits(bits);
     const id = this.pinForChange(this.geometry.vmBlockOf(b));
     try {
-      const { u8 } = this.pool.memory(id);
-      const at = this.byteOf(id, b);
-      const byte = u8[at] | (bits << this.geometry.vmShiftOf(b));
-      if (byte === u8[at]) return;
-      u8[at] = byte;
-      this.pool.markDirty(id);
+      if (this.setPinned(id, b, bits)) this.pool.markDirty(id);
     } finally {
       this.pool.unpin(id);
     }
@@ -89,22 +84,53 @@ export class VisibilityMap {
    * @throws RangeError for any other bits: all-frozen never stays without all-visible.
    */
   clear(b: BlockNumber, bits: number): boolean {
-    if (bits !== VISIBILITYMAP_ALL_FROZEN && bits !== VISIBILITYMAP_VALID_BITS) {
-      throw new RangeError(`cannot clear visibility bits ${String(bits)}: all-frozen (2), or both (3)`);
-    }
-    const id = this.pinForReading(this.geometry.vmBlockOf(b));
+    checkClearBits(bits);
+    const id = this.pinToClear(b, bits);
     if (id < 0) return false;
     try {
-      const { u8 } = this.pool.memory(id);
-      const at = this.byteOf(id, b);
-      const byte = u8[at] & ~(bits << this.geometry.vmShiftOf(b));
-      if (byte === u8[at]) return false;
-      u8[at] = byte;
+      this.clearPinned(id, b, bits);
       this.pool.markDirty(id);
       return true;
     } finally {
       this.pool.unpin(id);
     }
+  }
+
+  /**
+   * Pins the map page of heap block `b` for {@link clearPinned}, when one of `bits` is set there: so that the caller can
+   * register it with the change of the heap page. -1 when the map has no such page, or the bits are clear already: then
+   * there is nothing to clear, and nothing to log.
+   */
+  pinToClear(b: BlockNumber, bits: number = VISIBILITYMAP_VALID_BITS): BufferId {
+    const id = this.pinForReading(this.geometry.vmBlockOf(b));
+    if (id < 0) return -1;
+    const { u8 } = this.pool.memory(id);
+    if (((u8[this.byteOf(id, b)] >>> this.geometry.vmShiftOf(b)) & bits) !== 0) return id;
+    this.pool.unpin(id);
+    return -1;
+  }
+
+  /** Pins the map page of heap block `b` for {@link setPinned}, making pages as needed: before the change begins. */
+  pinToSet(b: BlockNumber): BufferId {
+    return this.pinForChange(this.geometry.vmBlockOf(b));
+  }
+
+  /**
+   * Clears bits of heap block `b` on its pinned map page, as part of a change that the caller logs: the page is not
+   * marked dirty here. @returns whether one of them was set
+   */
+  clearPinned(id: BufferId, b: BlockNumber, bits: number): boolean {
+    return clearVisibilityBits(this.pool.memory(id), this.pool.base(id), this.geometry, b, bits);
+  }
+
+  /** Sets bits of heap block `b` on its pinned map page: as {@link clearPinned}. @returns whether one was clear */
+  setPinned(id: BufferId, b: BlockNumber, bits: number): boolean {
+    return setVisibilityBits(this.pool.memory(id), this.pool.base(id), this.geometry, b, bits);
+  }
+
+  /** How the map is cut with its heap, for `truncateRelation`: cursors learn of it. */
+  get truncation(): MapTruncation {
+    return { ...visibilityTruncation, moved: () => void this.moves++ };
   }
 
   /** How many bits of each kind are set. PostgreSQL: `visibilitymap_count`. */
@@ -134,13 +160,10 @@ export class VisibilityMap {
   truncate(heapBlocks: BlockNumber): void {
     const blocks = this.blockCount();
     const { geometry, pool, fork } = this;
-    let keep = geometry.vmBlockOf(heapBlocks);
-    if (keep >= blocks) return;
-    if (heapBlocks !== geometry.firstHeapBlockOf(keep)) {
-      this.clearTail(keep, heapBlocks);
-      keep++;
-    }
-    if (keep >= blocks) return;
+    const keep = visibilityTruncation.blocksFor(geometry, heapBlocks);
+    if (keep > blocks) return;
+    if (visibilityTruncation.hasTail(geometry, heapBlocks)) this.clearTail(keep - 1, heapBlocks);
+    if (keep === blocks) return;
     pool.dropFork(fork, keep);
     this.moves++;
     fork.truncate(keep);
@@ -212,10 +235,7 @@ export class VisibilityMap {
   private clearTail(mapBlock: BlockNumber, heapBlocks: BlockNumber): void {
     const { pool, geometry } = this;
     const id = pool.pinZeroOnError(this.fork, mapBlock);
-    const { u8 } = pool.memory(id);
-    const at = this.byteOf(id, heapBlocks);
-    u8[at] &= (1 << geometry.vmShiftOf(heapBlocks)) - 1;
-    u8.fill(0, at + 1, pool.base(id) + geometry.size);
+    visibilityTruncation.clearTail(pool.memory(id), pool.base(id), geometry, heapBlocks);
     pool.markDirty(id);
     pool.unpin(id);
   }
