@@ -1,9 +1,9 @@
 // A file system in memory, sparse, with planted faults and a journal of its calls: for tests. It has no idea of what is
 // durable; nothing is ever lost.
-import { highWord, lowWord } from '@blockwright/base';
 import { fileError, systemError } from './errors.ts';
 import { type Fault, FaultPlan, type PlantedFault, type VfsOperation } from './faults.ts';
 import { parentPath } from './files.ts';
+import { SparseBytes } from './sparse.ts';
 import type { OpenMode, Vfs, VfsFile, VfsStat } from './vfs.ts';
 
 export type { Fault, PlantedFault, VfsOperation } from './faults.ts';
@@ -18,67 +18,20 @@ export interface JournalEntry {
   readonly length?: number;
 }
 
-const CHUNK_SHIFT = 12;
-const CHUNK_BYTES = 1 << CHUNK_SHIFT;
-const CHUNK_MASK = CHUNK_BYTES - 1;
-const CHUNKS_A_WORD = 1 << (32 - CHUNK_SHIFT);
-
-/** Number of the chunk that holds byte `position`, a safe integer. */
-function chunkOf(position: number): number {
-  return highWord(position) * CHUNKS_A_WORD + (lowWord(position) >>> CHUNK_SHIFT);
-}
-
-/** The bytes of a file; what was never written is zero and takes no memory. */
-class Inode {
-  size: number = 0;
+/** @internal A file, whatever names it has. */
+export class Inode {
+  readonly bytes: SparseBytes;
   /** Bytes that count against the room of the disk: those by which writes have lengthened the file. */
   charged: number = 0;
   modifiedMs: number = Date.now();
-  readonly chunks: Map<number, Uint8Array> = new Map();
 
-  read(dest: Uint8Array, at: number, length: number, position: number): number {
-    const count = Math.max(0, Math.min(length, this.size - position));
-    for (let done = 0; done < count; ) {
-      const within = lowWord(position + done) & CHUNK_MASK;
-      const part = Math.min(count - done, CHUNK_BYTES - within);
-      const chunk = this.chunks.get(chunkOf(position + done));
-      if (chunk === undefined) dest.fill(0, at + done, at + done + part);
-      else dest.set(chunk.subarray(within, within + part), at + done);
-      done += part;
-    }
-    return count;
-  }
-
-  write(src: Uint8Array, at: number, length: number, position: number): void {
-    for (let done = 0; done < length; ) {
-      const within = lowWord(position + done) & CHUNK_MASK;
-      const part = Math.min(length - done, CHUNK_BYTES - within);
-      const number = chunkOf(position + done);
-      let chunk = this.chunks.get(number);
-      if (chunk === undefined) {
-        chunk = new Uint8Array(CHUNK_BYTES);
-        this.chunks.set(number, chunk);
-      }
-      chunk.set(src.subarray(at + done, at + done + part), within);
-      done += part;
-    }
-    this.size = Math.max(this.size, position + length);
-  }
-
-  truncate(size: number): void {
-    if (size < this.size) {
-      const last = chunkOf(size);
-      const within = lowWord(size) & CHUNK_MASK;
-      for (const number of this.chunks.keys()) {
-        if (number > last || (number === last && within === 0)) this.chunks.delete(number);
-      }
-      this.chunks.get(last)?.fill(0, within);
-    }
-    this.size = size;
+  constructor(bytes: SparseBytes = new SparseBytes()) {
+    this.bytes = bytes;
   }
 }
 
-type Entry = Inode | 'directory';
+/** @internal What a name stands for. */
+export type Entry = Inode | 'directory';
 
 /** A file system in memory. Paths start at `/`, with or without saying so. */
 export class MemoryVfs implements Vfs {
@@ -96,7 +49,8 @@ export class MemoryVfs implements Vfs {
    * written later.)
    */
   freeBytes: number = Number.POSITIVE_INFINITY;
-  private readonly entries: Map<string, Entry> = new Map([['/', 'directory']]);
+  /** @internal By path. */
+  protected readonly entries: Map<string, Entry> = new Map([['/', 'directory']]);
   private readonly faults: FaultPlan = new FaultPlan();
 
   /** Makes calls to come fail, or transfer less. */
@@ -127,8 +81,9 @@ export class MemoryVfs implements Vfs {
     if (entry === undefined) {
       if (mode === 'r' || mode === 'r+') throw refusal('ENOENT', 'open', 'open file', path);
       this.needDirectory(parentPath(name), 'open', 'open file', path);
-      entry = new Inode();
+      entry = this.makeInode();
       this.entries.set(name, entry);
+      this.nameAdded(name, entry);
     } else if (mode === 'createExclusive') {
       throw refusal('EEXIST', 'open', 'open file', path);
     }
@@ -145,7 +100,7 @@ export class MemoryVfs implements Vfs {
     const entry = this.entries.get(normal(path));
     if (entry === undefined) return undefined;
     if (entry === 'directory') return { size: 0, isDirectory: true, isFile: false, modifiedMs: 0 };
-    return { size: entry.size, isDirectory: false, isFile: true, modifiedMs: entry.modifiedMs };
+    return { size: entry.bytes.size, isDirectory: false, isFile: true, modifiedMs: entry.modifiedMs };
   }
 
   readdir(path: string): string[] {
@@ -160,6 +115,7 @@ export class MemoryVfs implements Vfs {
     if (this.entries.has(name)) throw refusal('EEXIST', 'mkdir', 'create directory', path);
     this.needDirectory(parentPath(name), 'mkdir', 'create directory', path);
     this.entries.set(name, 'directory');
+    this.nameAdded(name, 'directory');
   }
 
   rmdir(path: string): void {
@@ -168,12 +124,14 @@ export class MemoryVfs implements Vfs {
     const name = normal(path);
     if (this.children(name).length > 0) throw refusal('ENOTEMPTY', 'rmdir', 'remove directory', path);
     this.entries.delete(name);
+    this.nameRemoved(name);
   }
 
   unlink(path: string): void {
     this.enter('unlink', 'remove file', path);
     const inode = this.needFile(path, 'unlink', 'remove file');
     this.entries.delete(normal(path));
+    this.nameRemoved(normal(path));
     this.release(inode);
   }
 
@@ -201,6 +159,7 @@ export class MemoryVfs implements Vfs {
     if (entry === replaced) return; // two names of one file: both stay, as POSIX has it
     this.entries.delete(source);
     this.entries.set(target, entry);
+    this.nameMoved(source, target);
     if (replaced !== undefined && replaced !== 'directory') this.release(replaced);
   }
 
@@ -214,20 +173,47 @@ export class MemoryVfs implements Vfs {
     this.needDirectory(parentPath(name), 'link', what, path);
     if (this.entries.has(name)) throw refusal('EEXIST', 'link', what, path);
     this.entries.set(name, entry);
+    this.nameAdded(name, entry);
   }
 
   syncDirectory(path: string): void {
     this.enter('syncDirectory', 'fsync directory', path);
     this.needDirectory(path, 'syncDirectory', 'open directory', path);
+    this.directorySynced(normal(path));
   }
 
   readFile(path: string): Uint8Array {
     this.enter('readFile', 'read file', path);
     const inode = this.needFile(path, 'readFile', 'read file');
-    const bytes = new Uint8Array(inode.size);
-    inode.read(bytes, 0, bytes.length, 0);
+    const bytes = new Uint8Array(inode.bytes.size);
+    inode.bytes.read(bytes, 0, bytes.length, 0);
     return bytes;
   }
+
+  // What follows is for a disk that knows what is durable: told of each change once it is made.
+
+  /** @internal */
+  protected makeInode(): Inode {
+    return new Inode();
+  }
+  /** @internal */
+  protected nameAdded(_name: string, _entry: Entry): void {}
+  /** @internal */
+  protected nameRemoved(_name: string): void {}
+  /** @internal */
+  protected nameMoved(_from: string, _to: string): void {}
+  /** @internal */
+  protected directorySynced(_name: string): void {}
+  /** @internal */
+  wrote(_inode: Inode, _src: Uint8Array, _at: number, _length: number, _position: number): void {}
+  /** @internal */
+  truncated(_inode: Inode, _size: number): void {}
+  /** @internal What a sync that begins now covers; `syncEnded` is told of it. */
+  syncBegun(_inode: Inode): unknown {
+    return undefined;
+  }
+  /** @internal */
+  syncEnded(_inode: Inode, _covered: unknown, _failed: boolean): void {}
 
   private needDirectory(directory: string, syscall: string, what: string, path: string): void {
     const entry = this.entries.get(normal(directory));
@@ -262,8 +248,8 @@ export class MemoryVfs implements Vfs {
   }
 }
 
-/** Absolute, no empty or `.` parts, `..` resolved, no slash at the end. */
-function normal(path: string): string {
+/** @internal Absolute, no empty or `.` parts, `..` resolved, no slash at the end. */
+export function normal(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
     if (part === '..') parts.pop();
@@ -293,7 +279,7 @@ class MemoryFile implements VfsFile {
   read(dest: Uint8Array, at: number, length: number, position: number): number {
     this.check('read', dest, at, length, position);
     const most = this.vfs.enter('read', 'read file', this.path, position, length);
-    return this.inode.read(dest, at, Math.min(length, most, this.vfs.maxReadBytes), position);
+    return this.inode.bytes.read(dest, at, Math.min(length, most, this.vfs.maxReadBytes), position);
   }
 
   write(src: Uint8Array, at: number, length: number, position: number): number {
@@ -301,24 +287,25 @@ class MemoryFile implements VfsFile {
     const most = this.vfs.enter('write', 'write file', this.path, position, length);
     if (!this.writable) throw refusal('EBADF', 'write', 'write file', this.path);
     let count = Math.min(length, most, this.vfs.maxWriteBytes);
-    const longer = position + count - Math.max(this.inode.size, position);
+    const longer = position + count - Math.max(this.inode.bytes.size, position);
     if (longer > this.vfs.freeBytes) count -= longer - this.vfs.freeBytes;
     if (count === 0) {
       if (length > 0 && most > 0) throw refusal('ENOSPC', 'write', 'write file', this.path);
       return 0;
     }
-    const growth = Math.max(0, position + count - Math.max(this.inode.size, position));
+    const growth = Math.max(0, position + count - Math.max(this.inode.bytes.size, position));
     this.vfs.freeBytes -= growth;
     this.inode.charged += growth;
-    this.inode.write(src, at, count, position);
+    this.inode.bytes.write(src, at, count, position);
     this.inode.modifiedMs = Date.now();
+    this.vfs.wrote(this.inode, src, at, count, position);
     return count;
   }
 
   size(): number {
     this.needOpen();
     this.vfs.enter('size', 'stat file', this.path);
-    return this.inode.size;
+    return this.inode.bytes.size;
   }
 
   truncate(size: number): void {
@@ -327,27 +314,39 @@ class MemoryFile implements VfsFile {
     this.vfs.enter('truncate', 'truncate file', this.path, size);
     if (!this.writable) throw refusal('EINVAL', 'truncate', 'truncate file', this.path);
     const { inode } = this;
-    const refund = Math.min(inode.charged, Math.max(0, inode.size - size));
+    const refund = Math.min(inode.charged, Math.max(0, inode.bytes.size - size));
     inode.charged -= refund;
     this.vfs.freeBytes += refund;
-    inode.truncate(size);
+    inode.bytes.truncate(size);
     inode.modifiedMs = Date.now();
+    this.vfs.truncated(inode, size);
   }
 
   sync(): void {
     this.needOpen();
-    this.vfs.enter('sync', 'fsync file', this.path);
+    this.syncAs('sync', this.vfs.syncBegun(this.inode));
   }
 
   datasync(): void {
     this.needOpen();
-    this.vfs.enter('datasync', 'fsync file', this.path);
+    this.syncAs('datasync', this.vfs.syncBegun(this.inode));
   }
 
   async datasyncAsync(): Promise<void> {
     this.needOpen();
+    const covered = this.vfs.syncBegun(this.inode);
     await undefined; // as on a disk, the caller goes on first
-    this.vfs.enter('datasync', 'fsync file', this.path);
+    this.syncAs('datasync', covered);
+  }
+
+  private syncAs(operation: 'sync' | 'datasync', covered: unknown): void {
+    let failed = true;
+    try {
+      this.vfs.enter(operation, 'fsync file', this.path);
+      failed = false;
+    } finally {
+      this.vfs.syncEnded(this.inode, covered, failed);
+    }
   }
 
   close(): void {
