@@ -19,6 +19,8 @@ export interface RelationOptions {
   readonly unlogged?: boolean;
   /** How its pages are compacted; `adaptive` when not given. */
   readonly compaction?: Compaction;
+  /** How full, in percent, inserts make a page, 10 to 100; 100 when not given. PostgreSQL: `RelationGetFillFactor`. */
+  readonly fillfactor?: number;
 }
 
 /** An open relation. PostgreSQL: `Relation`, rel.h. */
@@ -38,7 +40,9 @@ export class Relation {
   /** Whether its changes go into a WAL. */
   readonly isLogged: boolean;
   readonly compaction: Compaction;
+  readonly fillfactor: number;
 
+  /** @throws RangeError when `fillfactor` is no integer from 10 to 100. */
   constructor(options: RelationOptions) {
     const { pool, storage } = options;
     this.pool = pool;
@@ -53,6 +57,10 @@ export class Relation {
     this.unlogged = options.unlogged ?? false;
     this.isLogged = !this.unlogged && this.log.wal !== undefined;
     this.compaction = options.compaction ?? 'adaptive';
+    this.fillfactor = options.fillfactor ?? 100;
+    if (!Number.isInteger(this.fillfactor) || this.fillfactor < 10 || this.fillfactor > 100) {
+      throw new RangeError(`fillfactor ${String(this.fillfactor)} is not an integer from 10 to 100`);
+    }
   }
 
   /** Blocks of the main fork. PostgreSQL: `RelationGetNumberOfBlocks`. */

@@ -182,6 +182,11 @@ export class BufferPool implements Disposable {
     return (this.words[(id << 2) + WORD_STATE] & STATE_DIRTY) !== 0;
   }
 
+  /** How many pins a buffer has. */
+  pinCount(id: BufferId): number {
+    return this.words[(id << 2) + WORD_PINS];
+  }
+
   /** Whether a page is in the pool now. */
   isResident(f: BufferedFork, b: BlockNumber): boolean {
     return this.table.find(f.id, b) >= 0;
