@@ -12,7 +12,7 @@ const sources = (...names) => names.map((name) => `packages/${name}/src/**/*.ts`
 // Floors 0 to 7 and amcheck make addresses with shifts and masks only; above them, and in packages whose numbers are no addresses
 // (values of rows, TPC-H's rows, times), division is arithmetic as usual.
 const MAY_DIVIDE = [
-  ...sources('tuple', 'tpch', 'benchmark', 'catalog', 'engine'),
+  ...sources('tuple', 'tpch', 'benchmark', 'catalog', 'engine', 'recovery'),
   '**/*.cold.ts',
   'packages/base/src/words.ts',
 ];

@@ -48,6 +48,7 @@ export class CheckpointJob {
     this.startedMs = options.clock();
     this.redo = wal.insertedUpTo;
     log.redoPoint = this.redo;
+    parts.removed.beforeCheckpoint();
     this.data = {
       redo: this.redo,
       incarnation: control.current.walIncarnation,

@@ -22,7 +22,7 @@ export interface CheckpointParts {
   readonly control: ControlHolder;
   readonly oids: ObjectIds;
   /** Files of dropped tables, which go once a checkpoint has ended that began after the drop. */
-  readonly removed: { afterCheckpoint(): void };
+  readonly removed: { beforeCheckpoint(): void; afterCheckpoint(): void };
   readonly pendingCreates: { entries(): Iterable<PendingCreate> };
 }
 

@@ -2,7 +2,7 @@
 
 export { type CheckpointKind, type CheckpointReport, checkpointText } from './checkpoint-report.ts';
 export { Checkpointer, type CheckpointerOptions, type CheckpointParts } from './checkpointer.ts';
-export { allRecordDescribers } from './describers.ts';
+export { allRecordDescribers } from './managers.ts';
 export { ObjectIds } from './object-ids.ts';
 export { cleanStart, type RecoveryOptions, recoverSteps, type StartOptions, type WalState } from './recover.ts';
 export {

@@ -5,7 +5,7 @@ import { RM_XLOG, type WalWriter } from '@blockwright/wal';
 import { XLOG_NEXTOID } from './xlog-records.ts';
 
 /** Ids of one portion. PostgreSQL: `VAR_OID_PREFETCH`. */
-const PORTION = 8192;
+const PORTION = 0x2000;
 /** The first id that is no catalog's. PostgreSQL: `FirstNormalObjectId`. */
 const FIRST_NORMAL_OID = 0x4000;
 const MAX_OID = 0xffff_ffff;

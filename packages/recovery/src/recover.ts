@@ -1,12 +1,27 @@
 // Opening a data directory: from its control file to a WAL that can be written, through redo when it was not shut down.
-import type { Lsn, Oid, Steps, Xid } from '@blockwright/base';
+// Redo is done again and again until it succeeds, through whatever crashes there are in between: until the end-of-recovery
+// checkpoint is in the control file, the next attempt starts where this one did. PostgreSQL: `StartupXLOG`, xlog.c.
+import { PendingCreates, RedoPages, RedoStats } from '@blockwright/access';
+import { checkOptions, type Lsn, lsnText, type Oid, type Steps, type Xid } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
 import type { ControlHolder } from '@blockwright/control';
+import type { Compaction } from '@blockwright/page';
 import type { StorageManager } from '@blockwright/smgr';
-import type { Vfs } from '@blockwright/vfs';
+import { CommitLog } from '@blockwright/transam';
+import { joinPath, type Vfs } from '@blockwright/vfs';
+import { type ResourceManager, type WalReader, walPageBoundary } from '@blockwright/wal';
+import type { CheckpointReport } from './checkpoint-report.ts';
 import type { Checkpointer } from './checkpointer.ts';
-import type { RecoveryReport } from './report.ts';
+import { redoManagers } from './managers.ts';
+import { NextXid } from './next-xid.ts';
+import { type Redone, redoSteps } from './redo.ts';
+import { type RecoveryReport, redoDoneText } from './report.ts';
+import { openReader, readStartPoint, type StartPoint } from './start-point.ts';
+import { syncDirectoryTree } from './sync-directory.ts';
+import { initUnlogged, removeUnlogged } from './unlogged.ts';
+import { type WalExtent, walExtentSteps } from './wal-extent.ts';
 import type { WalGate } from './wal-gate.ts';
+import type { RedoCounters } from './xlog-redo.ts';
 
 /** Where an opened directory goes on: what its WAL writer, its transactions and its object ids start from. */
 export interface WalState {
@@ -41,25 +56,201 @@ export interface RecoveryOptions extends StartOptions {
    * the end-of-recovery checkpoint follows.
    */
   readonly start: (state: WalState) => Checkpointer;
+  /** Resource managers of further subjects. */
+  readonly managers?: (pages: RedoPages) => readonly ResourceManager[];
+  /** How pages are compacted; `adaptive` when not given. */
+  readonly compaction?: Compaction;
   /** Whether to measure where the time goes: slower by a few percent. */
   readonly timing?: boolean;
   /** Gets what PostgreSQL writes to its log. */
   readonly onLog?: (line: string) => void;
+  /** Milliseconds that never go back; `performance.now` by default. */
+  readonly clock?: () => number;
 }
 
+const OPTIONS: readonly (keyof RecoveryOptions)[] = [
+  'vfs',
+  'directory',
+  'control',
+  'pool',
+  'storage',
+  'gate',
+  'start',
+  'managers',
+  'compaction',
+  'timing',
+  'onLog',
+  'clock',
+];
+
+/** Where the commit log is below the data directory. */
+const COMMIT_LOG_DIRECTORY = 'xact';
+
 /**
- * Where a directory that was shut down goes on.
+ * Where a directory that was shut down goes on. The caller sets the control file's state to `in production` before it
+ * writes WAL: from then on the directory counts as crashed until it is shut down again.
  * @throws StorageError XX001 when its last checkpoint cannot be read.
  */
-export function cleanStart(_options: StartOptions): WalState {
-  throw new Error('not yet');
+export function cleanStart(options: StartOptions): WalState {
+  checkOptions('cleanStart', options, ['vfs', 'directory', 'control']);
+  const { vfs, directory } = options;
+  const control = options.control.current;
+  const reader = openReader(vfs, directory, control);
+  try {
+    const { data, recordEnd } = readStartPoint(reader, directory, control);
+    const { nextXid, nextXidEpoch, oldestXid, nextOid, redo } = data;
+    const incarnation = control.walIncarnation;
+    const { record } = control.checkpoint;
+    return { incarnation, start: recordEnd, previous: record, redo, nextXid, nextXidEpoch, oldestXid, nextOid };
+  } finally {
+    reader.close();
+  }
+}
+
+/** One attempt at recovery. */
+class Recovery {
+  private readonly options: RecoveryOptions;
+  private readonly clock: () => number;
+  private readonly reader: WalReader;
+  private readonly pages: RedoPages;
+  private readonly commitLog: CommitLog;
+  private readonly created: PendingCreates = new PendingCreates();
+
+  constructor(options: RecoveryOptions) {
+    const { vfs, directory, control, pool, storage, compaction, timing = false } = options;
+    this.options = options;
+    this.clock = options.clock ?? (() => performance.now());
+    this.reader = openReader(vfs, directory, control.current);
+    const stats = new RedoStats();
+    stats.timing = timing;
+    this.pages = new RedoPages({ pool, storage, stats, ...(compaction === undefined ? {} : { compaction }) });
+    this.commitLog = new CommitLog({
+      vfs,
+      directory: joinPath(directory, COMMIT_LOG_DIRECTORY),
+      pageBytes: pool.geometry.size,
+    });
+    this.commitLog.recovering = true;
+  }
+
+  close(): void {
+    this.reader.close();
+    this.commitLog.close();
+  }
+
+  *steps(): Steps<RecoveryReport> {
+    const { vfs, directory, control, pool, storage, gate } = this.options;
+    const { current } = control;
+    const startPoint = readStartPoint(this.reader, directory, current);
+    const extent = yield* walExtentSteps(this.reader, directory, current);
+    gate.endsAt(extent.end);
+    if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
+    syncDirectoryTree(vfs, directory);
+    removeUnlogged(pool, storage);
+    const { data } = startPoint;
+    const counters: RedoCounters = {
+      nextXid: new NextXid(data.nextXid, data.nextXidEpoch),
+      nextOid: data.nextOid,
+      oldestXid: data.oldestXid,
+    };
+    for (const { xid, locator } of data.pendingCreates) this.created.add(xid, locator);
+    const redone = yield* this.redo(startPoint, extent, counters);
+    const filesRemoved = this.removeUnfinished();
+    this.pages.missing.check();
+    const unloggedReset = initUnlogged(pool, storage);
+    this.commitLog.flush();
+    const walIncarnation = control.current.walIncarnation + 1;
+    control.update({ walIncarnation });
+    const checkpoint = yield* this.checkpoint(extent, counters, walIncarnation);
+    return this.report({ extent, startPoint, redone, filesRemoved, unloggedReset, checkpoint });
+  }
+
+  private *redo(startPoint: StartPoint, extent: WalExtent, counters: RedoCounters): Steps<Redone> {
+    const { options, pages, commitLog, created, reader, clock } = this;
+    const { redo } = startPoint.data;
+    const managers = redoManagers({ pages, commitLog, created, counters });
+    for (const manager of options.managers?.(pages) ?? []) managers.register(manager);
+    const isRequired = extent.end !== startPoint.recordEnd || extent.last !== redo;
+    if (isRequired) options.onLog?.(`redo starts at ${lsnText(redo)}`);
+    const redone = yield* redoSteps({ reader, redo, extent, managers, nextXid: counters.nextXid, clock });
+    if (isRequired) options.onLog?.(redoDoneText({ lastRecord: extent.last, usage: redone.usage }));
+    else options.onLog?.('redo is not required');
+    options.onLog?.(`the WAL ends at ${lsnText(extent.end)}: ${extent.endReason}`);
+    return redone;
+  }
+
+  /** Files of relations whose transactions the crash ended: the WAL's changes of them are explained by that. */
+  private removeUnfinished(): number {
+    const unfinished = this.created.entries();
+    for (const { locator } of unfinished) this.pages.removeRelation(locator);
+    return unfinished.length;
+  }
+
+  private *checkpoint(extent: WalExtent, counters: RedoCounters, incarnation: number): Steps<CheckpointReport> {
+    const { nextXid, nextOid, oldestXid } = counters;
+    const start = walPageBoundary(extent.end);
+    const checkpointer = this.options.start({
+      incarnation,
+      start,
+      previous: extent.last,
+      redo: start,
+      nextXid: nextXid.xid,
+      nextXidEpoch: nextXid.epoch,
+      oldestXid,
+      nextOid,
+    });
+    return yield* checkpointer.steps('end-of-recovery');
+  }
+
+  private report(done: {
+    readonly extent: WalExtent;
+    readonly startPoint: StartPoint;
+    readonly redone: Redone;
+    readonly filesRemoved: number;
+    readonly unloggedReset: number;
+    readonly checkpoint: CheckpointReport;
+  }): RecoveryReport {
+    const { extent, startPoint, redone, checkpoint } = done;
+    const { stats } = this.pages;
+    const { records, bytes, images, imageBytes } = redone.counts.total();
+    const shares = {
+      compactionSeconds: stats.compactionMs / 1000,
+      lookupSeconds: stats.lookupMs / 1000,
+      openSeconds: stats.openMs / 1000,
+    };
+    return {
+      redoStart: startPoint.data.redo,
+      lastRecord: extent.last,
+      redoEnd: extent.end,
+      isRequired: extent.end !== startPoint.recordEnd || extent.last !== startPoint.data.redo,
+      endReason: extent.endReason,
+      incarnation: this.options.control.current.walIncarnation,
+      records,
+      bytes,
+      images,
+      imageBytes,
+      byResourceManager: redone.byResourceManager,
+      usage: redone.usage,
+      shares: stats.timing ? shares : undefined,
+      compactions: stats.compactions,
+      filesRemoved: done.filesRemoved,
+      unloggedReset: done.unloggedReset,
+      checkpoint,
+      checkpointSeconds: checkpoint.totalSeconds,
+    };
+  }
 }
 
 /**
- * Crash recovery. Again and again until it succeeds, through whatever crashes there are in between.
- * @throws StorageError XX001 when the WAL is not what it must be; nothing of the WAL was written then.
+ * Crash recovery: the WAL is read to its end, then applied, then a checkpoint begins the next incarnation.
+ * @throws StorageError XX001 when the WAL cannot be what was written: nothing has been changed then. 53100 and the like
+ *   when the disk refuses: the next attempt starts anew.
  */
-// biome-ignore lint/correctness/useYield: its body follows
-export function* recoverSteps(_options: RecoveryOptions): Steps<RecoveryReport> {
-  throw new Error('not yet');
+export function* recoverSteps(options: RecoveryOptions): Steps<RecoveryReport> {
+  checkOptions('recoverSteps', options, OPTIONS);
+  const recovery = new Recovery(options);
+  try {
+    return yield* recovery.steps();
+  } finally {
+    recovery.close();
+  }
 }

@@ -40,8 +40,11 @@ export interface RedoShares {
 export interface RecoveryReport {
   /** Where redo started: the last checkpoint's redo point. */
   readonly redoStart: Lsn;
-  /** Where the last record that was replayed ends; equal to {@link redoStart} when there was none. */
+  /** Where the last record that was replayed starts, and where it ends. */
+  readonly lastRecord: Lsn;
   readonly redoEnd: Lsn;
+  /** Nothing followed the last checkpoint. */
+  readonly isRequired: boolean;
   /** Why the WAL ends there, in words. */
   readonly endReason: string;
   /** Of the WAL written from now on. */
@@ -54,6 +57,8 @@ export interface RecoveryReport {
   /** Of redo alone. */
   readonly usage: ResourceUsage;
   readonly shares: RedoShares | undefined;
+  /** Pages that were compacted. */
+  readonly compactions: number;
   /** Relations whose files were removed because the transaction that made them did not end. */
   readonly filesRemoved: number;
   /** Unlogged relations that were made empty. */
@@ -62,14 +67,13 @@ export interface RecoveryReport {
   readonly checkpointSeconds: number;
 }
 
-/** `redo done at X/X system usage: …`, or `redo is not required`. */
-export function redoDoneText(report: Pick<RecoveryReport, 'redoEnd' | 'records' | 'usage'>): string {
-  const { redoEnd, usage } = report;
-  return `redo done at ${lsnText(redoEnd)} system usage: ${usageText(usage)}`;
+/** `redo done at X/X system usage: CPU: …`, as PostgreSQL says it: the position is where the last record starts. */
+export function redoDoneText(report: Pick<RecoveryReport, 'lastRecord' | 'usage'>): string {
+  return `redo done at ${lsnText(report.lastRecord)} system usage: ${usageText(report.usage)}`;
 }
 
 /** `CPU: user: 1.23 s, system: 0.04 s, elapsed: 1.30 s`. */
 export function usageText(usage: ResourceUsage): string {
-  const two = (seconds: number) => seconds.toFixed(2);
-  return `CPU: user: ${two(usage.userSeconds)} s, system: ${two(usage.systemSeconds)} s, elapsed: ${two(usage.elapsedSeconds)} s`;
+  const two = (seconds: number) => `${seconds.toFixed(2)} s`;
+  return `CPU: user: ${two(usage.userSeconds)}, system: ${two(usage.systemSeconds)}, elapsed: ${two(usage.elapsedSeconds)}`;
 }
