@@ -52,6 +52,7 @@ export class RedoPages {
   private latest: StoredRelation | undefined = undefined;
   private readonly size: number;
 
+  /** Makes the files ready: gaps that a crash left between segments are filled. */
   constructor(options: RedoPagesOptions) {
     this.pool = options.pool;
     this.storage = options.storage;
@@ -59,6 +60,7 @@ export class RedoPages {
     this.compaction = options.compaction ?? 'adaptive';
     this.size = options.pool.geometry.size;
     this.scratch = new CompactionScratch(options.pool.geometry);
+    options.storage.fillGaps();
   }
 
   /**

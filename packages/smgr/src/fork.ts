@@ -88,16 +88,9 @@ export class Fork {
     return block < this.knownBlocks || block < this.blockCount();
   }
 
-  /**
-   * As {@link hasBlock}, for redo: a fork that is not there has no block, and a crash may have kept a later segment and
-   * lost the end of one before, which is then filled with zeros. What was lost there is in the WAL, or was not kept on
-   * purpose. PostgreSQL: `EXTENSION_CREATE_RECOVERY`, md.c.
-   */
+  /** As {@link hasBlock}, for redo: a fork that is not there has no block. */
   hasBlockInRedo(block: BlockNumber): boolean {
-    if (block < this.knownBlocks) return true;
-    if (!this.exists()) return false;
-    this.fillGaps();
-    return block < this.blockCount();
+    return block < this.knownBlocks || (this.exists() && block < this.blockCount());
   }
 
   /**
@@ -106,8 +99,7 @@ export class Fork {
    */
   ensureBlocks(blocks: number): void {
     if (blocks <= this.knownBlocks) return;
-    if (this.exists()) this.fillGaps();
-    else this.create();
+    if (!this.exists()) this.create();
     const end = this.blockCount();
     if (end < blocks) this.zeroExtend(end, blocks - end);
   }
@@ -308,8 +300,9 @@ export class Fork {
     }
   }
 
-  /** Fills segments with zeros that are short, or not there, and have later ones with blocks. */
-  private fillGaps(): void {
+  /** @internal Fills segments with zeros that are short, or not there, and have later ones with blocks. */
+  fillGaps(): void {
+    this.refuseChange('fill');
     const files = this.segmentFiles.list();
     let last = -1;
     for (const file of files) if (file.blocks > 0) last = file.segment;

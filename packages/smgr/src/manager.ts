@@ -1,7 +1,16 @@
 // The relations of one directory, all with one block size and one segment size. PostgreSQL: smgr.c.
-import { checkOptions, type RelationLocator, relationPath, StorageError } from '@blockwright/base';
+import {
+  checkOptions,
+  DEFAULT_TABLESPACE,
+  GLOBAL_TABLESPACE,
+  type Oid,
+  type RelationLocator,
+  relationPath,
+  StorageError,
+} from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { baseName, joinPath, parentPath, type Vfs } from '@blockwright/vfs';
+import { parseRelationFileName } from './file-names.ts';
 import { PendingSyncs } from './pending-syncs.ts';
 import { StoredRelation } from './relation.ts';
 
@@ -79,6 +88,30 @@ export class StorageManager {
   syncPending(): void {
     this.refuseIfClosed();
     this.pending.syncAll();
+  }
+
+  /**
+   * Fills the gaps that a crash left in forks of several segments: it may have kept a later one and lost the end of one
+   * before it. What was lost is in the WAL, or was never durable: so this comes before redo. PostgreSQL:
+   * `EXTENSION_CREATE_RECOVERY`, md.c.
+   */
+  fillGaps(): void {
+    this.refuseIfClosed();
+    const base = joinPath(this.directory, 'base');
+    const databases = this.vfs.exists(base) ? this.vfs.readdir(base).filter((name) => /^[1-9]\d{0,9}$/.test(name)) : [];
+    for (const database of databases) this.fillGapsIn(joinPath(base, database), DEFAULT_TABLESPACE, Number(database));
+    this.fillGapsIn(joinPath(this.directory, 'global'), GLOBAL_TABLESPACE, 0);
+  }
+
+  private fillGapsIn(directory: string, tablespace: Oid, database: Oid): void {
+    if (!this.vfs.exists(directory)) return;
+    for (const name of this.vfs.readdir(directory)) {
+      const parsed = parseRelationFileName(name);
+      if (parsed === undefined || parsed.segment === 0) continue;
+      this.open({ tablespace, database, relfilenode: Number(parsed.relation) })
+        .fork(parsed.fork)
+        .fillGaps();
+    }
   }
 
   /** Closes a relation's files: as {@link StoredRelation.close}. */
