@@ -32,6 +32,11 @@ export class Snapshot {
   /** Whose statement this is; undefined for a reader without a transaction. */
   readonly transaction: Transaction | undefined;
   readonly transactions: Transactions;
+  /**
+   * Every xid up to this distance from {@link xmin}, modulo 2^32 as an int32, had ended: for loops that want to know the
+   * plain cases by one comparison. -1 while anything is in progress.
+   */
+  readonly settled: number;
   private readonly xminWord: number;
   private readonly last: number;
   private readonly running: Int32Array;
@@ -47,6 +52,7 @@ export class Snapshot {
     this.commandId = commandId;
     this.transaction = transaction;
     this.transactions = transactions;
+    this.settled = data.running.length === 0 ? data.last : -1;
     this.xminWord = data.xminWord;
     this.last = data.last;
     this.running = data.running;
