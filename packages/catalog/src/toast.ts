@@ -38,7 +38,10 @@ export function toastReader(toast: Relation): FetchToast {
     let at = 0;
     for (const [index, { sequence, block, offset }] of chunks.entries()) {
       if (sequence !== index) throw damaged(`Chunk ${index} is missing.`);
-      const bytes = heapFetch(toast, decoder, block, offset, 'include')?.chunk_data as Uint8Array | null | undefined;
+      const bytes = heapFetch(toast, decoder, block, offset, { unknown: 'include' })?.chunk_data as
+        | Uint8Array
+        | null
+        | undefined;
       if (bytes === null || bytes === undefined || at + bytes.length > externalSize) {
         throw damaged(`Chunk ${index} is not what its pointer says.`);
       }

@@ -1,13 +1,12 @@
-// The visible tuples of one page, as byte positions for a decoder: the heap's innermost loop.
+// The visible tuples of one page, as byte positions for a decoder: the heap's innermost loops. By hint bits alone, for
+// files without their commit log; by a snapshot, in snapshot-loops.ts.
 import type { BlockNumber } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
 import { LP_NORMAL, lpFlags, lpLength, lpOffset, type PageMemory, pageIsAllVisible } from '@blockwright/page';
 import { corruptLinePointer, tooManyTuples, unknownVisibility } from './errors.ts';
 import { leadsToTuple, linePointerCount, linePointersEnd } from './line-pointers.ts';
+import type { UnknownPolicy } from './unknown-fate.ts';
 import { INFOMASK_BYTE, judgeByHints, PLAINLY_VISIBLE_MASK, UNKNOWN, VISIBLE } from './visibility.ts';
-
-/** What to do with a tuple whose header does not say whether it is visible. */
-export type UnknownPolicy = 'error' | 'skip' | 'include';
 
 /** Visible tuples of a page; reused from page to page. */
 export class PageTuples {
@@ -20,8 +19,10 @@ export class PageTuples {
   /** Where in {@link offsets} the next page's first tuple goes; 0 unless the array is a batch's. */
   offsetsAt = 0;
   count = 0;
-  /** Tuples seen so far whose header did not say whether they are visible. */
+  /** Tuples seen so far of which nothing said whether they are visible. */
   unknown = 0;
+  /** Why the first of them could not be judged, if the commit log should have known. */
+  unknownCause: Error | undefined = undefined;
 
   /** @param offsets where the line pointers go; an array of its own if not given */
   constructor(geometry: BlockGeometry, offsets?: Uint16Array) {
@@ -29,6 +30,12 @@ export class PageTuples {
     this.positions = new Int32Array(most);
     this.lengths = new Uint16Array(most);
     this.offsets = offsets ?? new Uint16Array(most);
+  }
+
+  /** Counts a tuple that could not be judged, and why. */
+  noteUnknown(cause: Error): void {
+    this.unknown++;
+    this.unknownCause ??= cause;
   }
 }
 

@@ -60,8 +60,45 @@ export function unknownVisibility(
     '0A000',
     `relation "${name}", block ${block}, offset ${offset}: the tuple's header does not say whether it is visible`,
     {
-      detail: `xmin ${xmin}, xmax ${xmax}; the commit log is not read.`,
+      detail: `xmin ${xmin}, xmax ${xmax}; there is no commit log to ask.`,
       hint: 'Scan with unknown: "skip" or "include" to decide for such rows, and see how many there are in the scan\'s statistics.',
+    },
+  );
+}
+
+/** A row that another open transaction has written, or locked in a way that excludes what is wanted. */
+export function rowIsLocked(
+  name: string,
+  block: BlockNumber,
+  offset: OffsetNumber,
+  wanted: string,
+  held: string,
+  xid: number,
+): StorageError {
+  return new StorageError(
+    '55P03',
+    `relation "${name}", block ${block}, offset ${offset}: transaction ${xid} holds the row`,
+    {
+      detail: `It holds it for ${held}, which excludes ${wanted}, until it commits or rolls back. Nothing waits.`,
+      hint: 'Try again when that transaction has ended.',
+    },
+  );
+}
+
+/** A row that was updated or deleted after a repeatable-read transaction took its snapshot. */
+export function changedSinceSnapshot(
+  name: string,
+  block: BlockNumber,
+  offset: OffsetNumber,
+  xid: number,
+  isDeletion: boolean,
+): StorageError {
+  return new StorageError(
+    '40001',
+    `relation "${name}", block ${block}, offset ${offset}: could not serialize access due to concurrent ${isDeletion ? 'delete' : 'update'}`,
+    {
+      detail: `Transaction ${xid} changed the row after the snapshot of this repeatable read transaction was taken.`,
+      hint: 'Roll back and run the whole transaction again.',
     },
   );
 }

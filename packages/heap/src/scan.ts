@@ -4,6 +4,8 @@
 import type { Relation } from '@blockwright/access';
 import { type BlockNumber, type BufferId, isStorageError } from '@blockwright/base';
 import type { BufferRing } from '@blockwright/bufmgr';
+import { type PageMemory, pagePruneXid } from '@blockwright/page';
+import type { Snapshot } from '@blockwright/transam';
 import {
   BatchDecoder,
   type FetchToast,
@@ -12,9 +14,13 @@ import {
   type VectorOptions,
 } from '@blockwright/tuple';
 import { HeapBatch } from './batch.ts';
-import { collectVisible, PageTuples, type UnknownPolicy } from './collect.ts';
+import { collectVisible, PageTuples } from './collect.ts';
 import { inTuple } from './errors.ts';
+import { HintSink } from './hints.ts';
 import { poisonBatch } from './poison.ts';
+import { heapPagePruneOpt } from './prune.ts';
+import { collectForSnapshot } from './snapshot-loops.ts';
+import { collectIfKnown, type UnknownPolicy } from './unknown-fate.ts';
 import { READ_AHEAD_BYTES, ringFor } from './whole-table.ts';
 
 /** Rows after which a batch is lent; it holds up to one page's more. */
@@ -29,7 +35,12 @@ export interface HeapScanOptions extends VectorOptions {
   readonly from?: BlockNumber;
   /** Block after the last one; the relation's end when the scan begins by default. */
   readonly to?: BlockNumber;
-  /** What to do with tuples whose header does not say whether they are visible; `error` by default. */
+  /** Who looks: the rows that it sees are given. It must stay unreleased until the scan is closed. */
+  readonly snapshot?: Snapshot;
+  /**
+   * What to do with tuples of which nothing that is read says whether they are visible; `error` by default. Without a
+   * snapshot that is what their own header does not say; with one, what the commit log should know and cannot tell.
+   */
   readonly unknown?: UnknownPolicy;
 }
 
@@ -41,6 +52,8 @@ export class HeapScan implements Disposable {
   private readonly decoder: BatchDecoder;
   private readonly batch: HeapBatch;
   private readonly tuples: PageTuples;
+  private readonly snapshot: Snapshot | undefined;
+  private readonly hints: HintSink;
   private readonly unknownPolicy: UnknownPolicy;
   private readonly ring: BufferRing | undefined;
   private readonly end: BlockNumber;
@@ -60,6 +73,8 @@ export class HeapScan implements Disposable {
     const capacity = BATCH_ROWS + geometry.maxHeapTuplesPerPage;
     this.batch = new HeapBatch(capacity, this.decoder.createVectors(capacity));
     this.tuples = new PageTuples(geometry, this.batch.offsets);
+    this.snapshot = options.snapshot;
+    this.hints = HintSink.for(relation);
     this.unknownPolicy = options.unknown ?? 'error';
     const blocks = relation.blockCount();
     this.nextBlock = options.from ?? 0;
@@ -75,9 +90,14 @@ export class HeapScan implements Disposable {
     return this.batch.vectors;
   }
 
-  /** Tuples met so far whose header did not say whether they are visible. */
+  /** Tuples met so far of which nothing that is read says whether they are visible. */
   get unknown(): number {
     return this.tuples.unknown;
+  }
+
+  /** With a snapshot: why the first of them could not be judged. */
+  get unknownCause(): Error | undefined {
+    return this.tuples.unknownCause;
   }
 
   /**
@@ -115,7 +135,10 @@ export class HeapScan implements Disposable {
       const tuples = this.tuples;
       const at = batch.length;
       tuples.offsetsAt = at;
-      const count = collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples);
+      const count =
+        this.snapshot === undefined
+          ? collectVisible(m, base, geometry.size, block, name, this.unknownPolicy, tuples)
+          : this.collect(m, base, block, id, this.snapshot);
       if (count === 0) return;
       this.decoder.decode(m, tuples.positions, tuples.lengths, count, batch.vectors, at);
       batch.addPage(block, count);
@@ -124,6 +147,23 @@ export class HeapScan implements Disposable {
     } finally {
       pool.unpin(id);
     }
+  }
+
+  /** The tuples of the page that the snapshot sees, after pruning it if that is due; hint bits that were set are kept. */
+  private collect(m: PageMemory, base: number, block: BlockNumber, id: BufferId, snapshot: Snapshot): number {
+    const { relation, hints } = this;
+    if (hints.writable && pagePruneXid(m, base) !== 0) heapPagePruneOpt(relation, id, snapshot.transactions);
+    const { name, geometry } = relation;
+    let count: number;
+    try {
+      count = collectForSnapshot(m, base, geometry.size, block, name, snapshot, hints, this.tuples);
+    } catch (error) {
+      const policy = this.unknownPolicy;
+      if (policy === 'error' || !isStorageError(error)) throw error;
+      count = collectIfKnown(m, base, geometry.size, block, name, snapshot, hints, policy, this.tuples);
+    }
+    hints.flush(relation, id);
+    return count;
   }
 
   private located(error: unknown, block: BlockNumber): unknown {

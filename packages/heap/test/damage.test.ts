@@ -202,8 +202,8 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     expect(scanRows(bench, 'include')).toBe(ROWS);
     expect(heapCount(bench.relation, { unknown: 'skip' })).toMatchObject({ rows: ROWS - 2, unknown: 2 });
     expect(heapCount(bench.relation, { unknown: 'include' })).toMatchObject({ rows: ROWS, unknown: 2 });
-    expect(heapFetch(bench.relation, DECODER, 0, 2, 'skip')).toBeUndefined();
-    expect(heapFetch(bench.relation, DECODER, 0, 2, 'include')).toMatchObject({ id: 1n });
+    expect(heapFetch(bench.relation, DECODER, 0, 2, { unknown: 'skip' })).toBeUndefined();
+    expect(heapFetch(bench.relation, DECODER, 0, 2, { unknown: 'include' })).toMatchObject({ id: 1n });
     bench.close();
   });
 
