@@ -13,7 +13,6 @@ import {
 /** What a job is told by the checkpointer that began it. */
 export interface CheckpointJobOptions {
   readonly clock: () => number;
-  readonly previousRedo: Lsn;
   /** Segments to keep for the WAL to come, given the bytes since the previous redo point. */
   readonly spareSegments: (distance: number) => number;
   /** Called once, when it has ended in whatever way. */
@@ -26,13 +25,14 @@ export class CheckpointJob {
   readonly byTick: boolean;
   /** Where redo will start once it has ended. Set at once: what is changed from now on may not reach the files. */
   readonly redo: Lsn;
+  /** Clock at its start. */
+  readonly startedMs: number;
   report: CheckpointReport | undefined = undefined;
   error: unknown = undefined;
   /** How much of the writing is done, from 0 to 1. */
   progress = 0;
   private readonly parts: CheckpointParts;
   private readonly options: CheckpointJobOptions;
-  private readonly startedMs: number;
   private readonly data: CheckpointData;
   private readonly work: Steps<CheckpointReport>;
   private overtakenBy: CheckpointJob | undefined = undefined;
@@ -64,24 +64,19 @@ export class CheckpointJob {
 
   /** Takes all steps that are left; of the checkpoint that overtook this one, if one did. */
   *drive(): Steps<CheckpointReport> {
-    let job: CheckpointJob = this;
-    job.drivers++;
+    this.drivers++;
     try {
-      for (;;) {
-        while (job.overtakenBy !== undefined) {
-          job.drivers--;
-          job = job.overtakenBy;
-          job.drivers++;
-        }
-        if (job.report !== undefined) return job.report;
-        if (job.error !== undefined) throw job.error;
-        const progress = job.advance();
+      while (this.overtakenBy === undefined) {
+        if (this.report !== undefined) return this.report;
+        if (this.error !== undefined) throw this.error;
+        const progress = this.advance();
         if (progress !== undefined) yield progress;
       }
     } finally {
-      job.drivers--;
-      if (job.drivers === 0 && !job.byTick) job.giveUp();
+      this.drivers--;
+      if (this.drivers === 0 && !this.byTick) this.giveUp();
     }
+    return yield* this.overtakenBy.drive();
   }
 
   /** Takes one step. @returns undefined after the last: {@link report} or {@link error} is set then. */
@@ -104,7 +99,7 @@ export class CheckpointJob {
   }
 
   private giveUp(): void {
-    if (this.report !== undefined || this.error !== undefined) return;
+    if (this.report !== undefined || this.error !== undefined || this.overtakenBy !== undefined) return;
     this.error = new StorageError('57014', 'the checkpoint was stopped');
     this.work.return(undefined as never);
     this.options.ended();
@@ -117,7 +112,8 @@ export class CheckpointJob {
 
   private *steps(): Steps<CheckpointReport> {
     const { parts, redo, kind } = this;
-    const { clock, previousRedo } = this.options;
+    const { clock } = this.options;
+    const previousRedo = parts.control.current.checkpoint.redo;
     const { wal, pool, control } = parts;
     if (kind === 'shutdown') this.stopOnFailure(() => control.update({ state: 'shutting down' }));
     parts.commitLog.flush();

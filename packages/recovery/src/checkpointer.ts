@@ -74,11 +74,10 @@ export class Checkpointer {
   private readonly target: number;
   private readonly onLog: ((line: string) => void) | undefined;
   private job: CheckpointJob | undefined = undefined;
-  /** Clock at the start of the last checkpoint, whether it ended well or not. */
+  /** Clock at the start of the last checkpoint that ended well. */
   private startedMs: number;
+  /** Not before this does the next one begin by itself. */
   private retryMs = 0;
-  /** Redo point of the last checkpoint that began: what the WAL's volume is counted from. */
-  private lastRedo: Lsn;
   /** Bytes between redo points, a moving average that falls slowly. PostgreSQL: `CheckPointDistanceEstimate`. */
   private estimateBytes = 0;
 
@@ -96,7 +95,6 @@ export class Checkpointer {
     this.triggerBytes = this.maxWalBytes / (1 + this.target);
     this.onLog = options.onLog;
     this.startedMs = this.clock();
-    this.lastRedo = options.control.current.checkpoint.redo;
   }
 
   /** Whether a checkpoint is under way. */
@@ -137,15 +135,11 @@ export class Checkpointer {
   }
 
   private begin(kind: CheckpointKind, byTick: boolean): CheckpointJob {
-    const startedMs = this.clock();
     const job = new CheckpointJob(this.parts, kind, byTick, {
       clock: this.clock,
       spareSegments: (distance) => this.spareSegments(distance),
-      previousRedo: this.lastRedo,
       ended: () => this.ended(job),
     });
-    this.startedMs = startedMs;
-    this.lastRedo = job.redo;
     this.job?.overtake(job);
     this.job = job;
     return job;
@@ -153,17 +147,20 @@ export class Checkpointer {
 
   private ended(job: CheckpointJob): void {
     if (this.job === job) this.job = undefined;
-    if (job.report !== undefined) this.onLog?.(checkpointText(job.report));
+    if (job.report === undefined) return;
+    this.startedMs = job.startedMs;
+    this.onLog?.(checkpointText(job.report));
   }
 
   /** Whether there is something to do, and it is time. */
   private isDue(): boolean {
     const { wal, control } = this.parts;
-    const byVolume = wal.insertedUpTo - this.lastRedo >= this.triggerBytes;
+    const { checkpoint } = control.current;
+    const byVolume = wal.insertedUpTo - checkpoint.redo >= this.triggerBytes;
     const nowMs = this.clock();
     if (!byVolume && nowMs - this.startedMs < this.timeoutMs) return false;
     if (nowMs < this.retryMs || wal.failed !== undefined) return false;
-    if (wal.lastStart !== control.current.checkpoint.record) return true;
+    if (wal.lastStart !== checkpoint.record) return true;
     this.startedMs = nowMs; // nothing was logged since the last one
     return false;
   }
@@ -172,7 +169,7 @@ export class Checkpointer {
   private isBehind(job: CheckpointJob): boolean {
     const done = job.progress * this.target;
     if (done < (this.parts.wal.insertedUpTo - job.redo) / this.triggerBytes) return true;
-    return done < (this.clock() - this.startedMs) / this.timeoutMs;
+    return done < (this.clock() - job.startedMs) / this.timeoutMs;
   }
 
   /**

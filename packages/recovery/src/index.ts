@@ -1,5 +1,6 @@
 // Every export of the package, by hand.
 
+export { bootstrapWal } from './bootstrap.ts';
 export { type CheckpointKind, type CheckpointReport, checkpointText } from './checkpoint-report.ts';
 export { Checkpointer, type CheckpointerOptions, type CheckpointParts } from './checkpointer.ts';
 export { allRecordDescribers } from './managers.ts';
@@ -14,7 +15,6 @@ export {
   redoDoneText,
   usageText,
 } from './report.ts';
-export { type WalFlusher, WalGate } from './wal-gate.ts';
 export {
   type CheckpointData,
   checkpointOf,

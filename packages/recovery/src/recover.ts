@@ -3,7 +3,7 @@
 // checkpoint is in the control file, the next attempt starts where this one did. PostgreSQL: `StartupXLOG`, xlog.c.
 import { PendingCreates, RedoPages, RedoStats } from '@blockwright/access';
 import { checkOptions, type Lsn, lsnText, type Oid, type Steps, type Xid } from '@blockwright/base';
-import type { BufferPool } from '@blockwright/bufmgr';
+import type { BufferPool, WalFlusher } from '@blockwright/bufmgr';
 import type { ControlHolder } from '@blockwright/control';
 import type { Compaction } from '@blockwright/page';
 import type { StorageManager } from '@blockwright/smgr';
@@ -20,7 +20,6 @@ import { openReader, readStartPoint, type StartPoint } from './start-point.ts';
 import { syncDirectoryTree } from './sync-directory.ts';
 import { initUnlogged, removeUnlogged } from './unlogged.ts';
 import { type WalExtent, walExtentSteps } from './wal-extent.ts';
-import type { WalGate } from './wal-gate.ts';
 import type { RedoCounters } from './xlog-redo.ts';
 
 /** Where an opened directory goes on: what its WAL writer, its transactions and its object ids start from. */
@@ -49,11 +48,9 @@ export interface StartOptions {
 export interface RecoveryOptions extends StartOptions {
   readonly pool: BufferPool;
   readonly storage: StorageManager;
-  /** What the pool was made with as its WAL. */
-  readonly gate: WalGate;
   /**
-   * Makes the WAL writer and what stands on it, attaches it to the gate, and returns the checkpointer, when redo is done:
-   * the end-of-recovery checkpoint follows.
+   * When redo is done, makes the WAL writer and what stands on it, gives it to the pool (`pool.wal`), and returns the
+   * checkpointer: the end-of-recovery checkpoint follows.
    */
   readonly start: (state: WalState) => Checkpointer;
   /** Resource managers of further subjects. */
@@ -74,7 +71,6 @@ const OPTIONS: readonly (keyof RecoveryOptions)[] = [
   'control',
   'pool',
   'storage',
-  'gate',
   'start',
   'managers',
   'compaction',
@@ -138,11 +134,11 @@ class Recovery {
   }
 
   *steps(): Steps<RecoveryReport> {
-    const { vfs, directory, control, pool, storage, gate } = this.options;
+    const { vfs, directory, control, pool, storage } = this.options;
     const { current } = control;
     const startPoint = readStartPoint(this.reader, directory, current);
-    const extent = yield* walExtentSteps(this.reader, directory, current);
-    gate.endsAt(extent.end);
+    const extent: WalExtent = yield* walExtentSteps(this.reader, directory, current);
+    pool.wal = walOnDisk(extent.end);
     if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
     syncDirectoryTree(vfs, directory);
     removeUnlogged(pool, storage);
@@ -169,7 +165,7 @@ class Recovery {
     const { redo } = startPoint.data;
     const managers = redoManagers({ pages, commitLog, created, counters });
     for (const manager of options.managers?.(pages) ?? []) managers.register(manager);
-    const isRequired = extent.end !== startPoint.recordEnd || extent.last !== redo;
+    const isRequired = extent.records > 1;
     if (isRequired) options.onLog?.(`redo starts at ${lsnText(redo)}`);
     const redone = yield* redoSteps({ reader, redo, extent, managers, nextXid: counters.nextXid, clock });
     if (isRequired) options.onLog?.(redoDoneText({ lastRecord: extent.last, usage: redone.usage }));
@@ -221,7 +217,7 @@ class Recovery {
       redoStart: startPoint.data.redo,
       lastRecord: extent.last,
       redoEnd: extent.end,
-      isRequired: extent.end !== startPoint.recordEnd || extent.last !== startPoint.data.redo,
+      isRequired: extent.records > 1,
       endReason: extent.endReason,
       incarnation: this.options.control.current.walIncarnation,
       records,
@@ -238,6 +234,11 @@ class Recovery {
       checkpointSeconds: checkpoint.totalSeconds,
     };
   }
+}
+
+/** The WAL as the pool sees it during redo: all of it is on the disk, and no page may have an LSN beyond its end. */
+function walOnDisk(end: Lsn): WalFlusher {
+  return { insertedUpTo: end, flush: () => {} };
 }
 
 /**

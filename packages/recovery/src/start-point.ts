@@ -1,5 +1,5 @@
 // Where redo starts: the record of the last checkpoint, as the control file says where it is.
-import { lsnText, StorageError } from '@blockwright/base';
+import { type Lsn, lsnText, StorageError } from '@blockwright/base';
 import type { ControlFile } from '@blockwright/control';
 import { joinPath, type Vfs } from '@blockwright/vfs';
 import { WalReader } from '@blockwright/wal';
@@ -12,9 +12,7 @@ export const WAL_DIRECTORY = 'wal';
 export interface StartPoint {
   readonly data: CheckpointData;
   /** Where the record ends. */
-  readonly recordEnd: number;
-  /** Whether a shutdown or the end of a recovery wrote it: then it starts at its own redo point. */
-  readonly isLast: boolean;
+  readonly recordEnd: Lsn;
 }
 
 /** A reader of the incarnation that the last checkpoint was written in. */
@@ -49,7 +47,7 @@ export function readStartPoint(reader: WalReader, directory: string, control: Co
     const expected = `from ${lsnText(redo)} in incarnation ${incarnation}`;
     throw unreadable(directory, control, `The checkpoint there says ${says}, the control file ${expected}.`);
   }
-  return { data, recordEnd: record.endLsn, isLast: redo === record.lsn || (record.info & 0xf0) === 0 };
+  return { data, recordEnd: record.endLsn };
 }
 
 /** J9: what can be done depends on why, which only a person can know. */

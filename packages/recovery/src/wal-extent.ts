@@ -5,6 +5,8 @@ import type { ControlFile } from '@blockwright/control';
 import type { WalReader } from '@blockwright/wal';
 
 export interface WalExtent {
+  /** Good records from the redo point on. */
+  readonly records: number;
   /** Behind the last good record. */
   readonly end: Lsn;
   /** Start of the last good record. */
@@ -14,7 +16,7 @@ export interface WalExtent {
 }
 
 /** Records between two steps: about a millisecond. */
-const RECORDS_A_STEP = 4096;
+const RECORDS_A_STEP = 1 << 12;
 
 /**
  * Reads the WAL from the redo point to its end; every record's checksum is looked at.
@@ -38,7 +40,7 @@ export function* walExtentSteps(reader: WalReader, directory: string, control: C
   if (end < durable) throw damaged(directory, end, durable, 'the control file', endReason);
   const beyond = reader.durableBeyondEnd();
   if (end < beyond) throw damaged(directory, end, beyond, 'a later page of the WAL', endReason);
-  return { end, last, endReason };
+  return { records: count, end, last, endReason };
 }
 
 /** J4. */
