@@ -1,4 +1,6 @@
-export { WalReader, type WalReaderOptions } from './reader.ts';
+export { createWal } from './create.ts';
+export { walPageBoundary } from './page-format.ts';
+export { type IncarnationEnd, WalReader, type WalReaderOptions } from './reader.ts';
 export { WalRecord } from './record.ts';
 export { RecordBuilder } from './record-builder.ts';
 export {
@@ -13,4 +15,5 @@ export {
   RM_XACT,
   RM_XLOG,
 } from './resource-manager.ts';
-export { createWal, type WalMark, type WalStats, WalWriter, type WalWriterOptions, walPageBoundary } from './writer.ts';
+export { isSegmentSize } from './segments.ts';
+export { type WalMark, type WalStats, WalWriter, type WalWriterOptions } from './writer.ts';

@@ -1,83 +1,394 @@
-// The end of the WAL where records are added.
-import type { Lsn, Xid } from '@blockwright/base';
+// The end of the WAL, where records are added: into a ring of pages first, from there to the segment files, from there,
+// synced, to the disk. PostgreSQL: xlog.c.
+import { type Lsn, lowWord, lsnText, StorageError, type Xid } from '@blockwright/base';
 import type { Vfs } from '@blockwright/vfs';
+import { GroupSync } from './group-sync.ts';
+import {
+  LONG_HEADER_BYTES,
+  pageHeaderFault,
+  pageIncarnation,
+  SHORT_HEADER_BYTES,
+  WAL_PAGE_BYTES,
+  type WalIdentity,
+  walIdentity,
+  walPageBoundary,
+  walPageStart,
+} from './page-format.ts';
 import { RecordBuilder } from './record-builder.ts';
+import { MAX_RECORD_BYTES } from './record-format.ts';
+import { WalRing } from './ring.ts';
+import { SegmentWriter } from './segment-writer.ts';
+import { SegmentLayout } from './segments.ts';
 
 export interface WalWriterOptions {
   readonly vfs: Vfs;
   /** Of the segments: the data directory's `wal`. */
   readonly directory: string;
+  /** A power of two from 1 MB to 1 GB. */
   readonly segmentSize: number;
+  /** Of the data directory: a uint64 in decimal. */
   readonly systemIdentifier: string;
+  /** Number of the WAL that is written: every recovery raises it. */
   readonly incarnation: number;
-  /** Where the next record goes. */
+  /**
+   * Where the next record goes. What the WAL has before it counts as durable. In the middle of a page: that page is
+   * read, and must be one of this incarnation. A new incarnation starts at a page boundary: see {@link walPageBoundary}.
+   */
   readonly start: Lsn;
-  /** Start of the last record; 0 when there is none. */
+  /** Where the last record before `start` begins; 0 when there is none. */
   readonly previous: Lsn;
+  /** Bytes of the ring, rounded up to a power of two of at least 64 kB; 4 MB if not given. It grows for longer records. */
   readonly bufferBytes?: number;
-  /** `fdatasync`, or `off`: nothing is ever forced to the disk. */
+  /** `fdatasync`; with `off` nothing is ever forced to the disk, and a crash of the machine loses and damages data. */
   readonly syncMethod?: 'fdatasync' | 'off';
 }
 
+/** What a writer has done since it was made. PostgreSQL: `pg_stat_wal`. */
 export interface WalStats {
-  records: number;
-  bytes: number;
-  images: number;
-  imageBytes: number;
-  writes: number;
-  syncs: number;
+  /** Records inserted. */
+  readonly records: number;
+  /** Their bytes, page headers and padding not counted. */
+  readonly bytes: number;
+  /** Images of pages in them. */
+  readonly images: number;
+  /** Bytes of those images, without holes. */
+  readonly imageBytes: number;
+  /** Calls that wrote to a segment. */
+  readonly writes: number;
+  /** Calls that forced something to the disk. */
+  readonly syncs: number;
 }
 
-/** A position to go back to. */
+/** A position to go back to: see {@link WalWriter.mark}. */
 export interface WalMark {
   readonly lsn: Lsn;
 }
 
+class Mark implements WalMark {
+  readonly lsn: Lsn;
+  readonly lastStart: Lsn;
+  readonly generation: number;
+  /** Where the first record inserted after the mark ends; -1 while there is none. */
+  firstEnd: Lsn = -1;
+
+  constructor(lsn: Lsn, lastStart: Lsn, generation: number) {
+    this.lsn = lsn;
+    this.lastStart = lastStart;
+    this.generation = generation;
+  }
+}
+
+const DEFAULT_BUFFER_BYTES = 1 << 22;
+const LEAST_BUFFER_BYTES = 1 << 16;
+/** Holds the longest record, its page headers, and a page at either end. */
+const MOST_BUFFER_BYTES = MAX_RECORD_BYTES << 1;
+
+/** Bytes of WAL that records of so many bytes take at most, page headers and padding included. */
+function walBytes(recordBytes: number): number {
+  return recordBytes + ((recordBytes >> 12) + 2) * LONG_HEADER_BYTES + 8;
+}
+
 export class WalWriter {
+  /** Puts the next record together; {@link insert} adds it. */
   readonly record: RecordBuilder = new RecordBuilder();
-  readonly lastStart: Lsn = 0;
-  readonly insertedUpTo: Lsn = 0;
-  readonly writtenUpTo: Lsn = 0;
-  readonly flushedUpTo: Lsn = 0;
-  readonly failed: unknown = undefined;
-  readonly stats: WalStats = { records: 0, bytes: 0, images: 0, imageBytes: 0, writes: 0, syncs: 0 };
+  private readonly identity: WalIdentity;
+  private readonly layout: SegmentLayout;
+  private readonly segments: SegmentWriter;
+  private readonly group: GroupSync;
+  private readonly ring: WalRing;
+  /** Records before it are in the files; a record's end, so that what a page says of durability never ends in one. */
+  private written: Lsn;
+  private flushed: Lsn;
+  /** Up to here bytes are in the files: beyond `written` after a write that ended half-way. */
+  private inFiles: Lsn;
+  /** Up to here records can go without anything being written or made; -1 once nothing can go anywhere. */
+  private roomUpTo: Lsn = 0;
+  /** A mark taken since the last record. */
+  private openMark: Mark | undefined = undefined;
+  private generation: number = 0;
+  private isClosed: boolean = false;
+  private failure: unknown = undefined;
+  private recordCount: number = 0;
+  private recordBytes: number = 0;
+  private imageCount: number = 0;
+  private imageBytes: number = 0;
 
-  constructor(_options: WalWriterOptions) {
-    throw new Error('not yet');
+  /**
+   * @throws RangeError for a value that cannot be; StorageError XX001 when the page that `start` is in the middle of is
+   * none of this incarnation; what the file system throws when it cannot be read.
+   */
+  constructor(options: WalWriterOptions) {
+    const { vfs, directory, start, previous } = options;
+    this.layout = new SegmentLayout(options.segmentSize);
+    this.identity = walIdentity(options.systemIdentifier, options.segmentSize, options.incarnation);
+    if (!Number.isSafeInteger(start) || start <= 0 || (lowWord(start) & 7) !== 0) {
+      throw new RangeError(`the WAL cannot go on at ${String(start)}: that is no positive multiple of 8`);
+    }
+    let capacity = LEAST_BUFFER_BYTES;
+    const wanted = Math.min(options.bufferBytes ?? DEFAULT_BUFFER_BYTES, MOST_BUFFER_BYTES);
+    while (capacity < wanted) capacity += capacity;
+    const isSyncing = options.syncMethod !== 'off';
+    this.segments = new SegmentWriter(vfs, directory, this.layout, start, isSyncing, (cause) => this.fail(cause));
+    this.group = new GroupSync({
+      writtenUpTo: () => this.written,
+      syncAsync: () => this.segments.syncAsync(),
+      synced: (upTo) => this.noteFlushed(upTo),
+      syncFailed: (cause) => this.fail(cause),
+    });
+    const at = isFirstRecord(start, this.layout) ? walPageStart(start) : start;
+    this.ring = new WalRing(capacity, this.identity, at, previous);
+    if (at !== walPageStart(at)) this.load(at);
+    this.written = at;
+    this.flushed = at;
+    this.inFiles = at;
   }
 
-  reserve(_bytes: number): void {}
-  insert(_xid: Xid): Lsn {
-    return 0;
+  /** Where the last record begins. */
+  get lastStart(): Lsn {
+    return this.ring.lastStart;
   }
-  write(_upTo: Lsn): void {}
-  flush(_upTo: Lsn): void {}
-  flushAsync(_upTo: Lsn): Promise<void> {
-    return Promise.resolve();
+
+  /** Position after the last record. */
+  get insertedUpTo(): Lsn {
+    return this.ring.end;
   }
+
+  /** Records before it are in the files. */
+  get writtenUpTo(): Lsn {
+    return this.written;
+  }
+
+  /** Records before it survive a crash of the machine. */
+  get flushedUpTo(): Lsn {
+    return this.flushed;
+  }
+
+  /** Why the writer does nothing any more; undefined while it does. */
+  get failed(): unknown {
+    return this.failure;
+  }
+
+  get stats(): WalStats {
+    return {
+      records: this.recordCount,
+      bytes: this.recordBytes,
+      images: this.imageCount,
+      imageBytes: this.imageBytes,
+      writes: this.segments.writes,
+      syncs: this.segments.syncs,
+    };
+  }
+
+  /**
+   * Makes room for records of `bytes` in all (each with its header and rounded up to a multiple of 8): in the ring, for
+   * which older records may have to be written, and in segment files, which are filled with zeros and synced. After it
+   * {@link insert} of so many bytes cannot fail.
+   * @throws StorageError 53100 when the disk is full: nothing has changed, and it may be tried again; 58030 for other
+   * troubles of the disk.
+   */
+  reserve(bytes: number): void {
+    if (this.ring.end + walBytes(bytes) > this.roomUpTo) this.makeRoom(bytes);
+    this.record.ensure(bytes);
+  }
+
+  /**
+   * Adds the record that {@link record} holds.
+   * @returns the position after it, which is the LSN of the pages that it changes.
+   * @throws TypeError when no record was begun; without a {@link reserve}, what that throws.
+   */
+  insert(xid: Xid): Lsn {
+    const { record, ring } = this;
+    const total = record.seal();
+    if (ring.end + walBytes(total) > this.roomUpTo) this.makeRoom(total);
+    const end = ring.add(record, total, xid);
+    this.recordCount++;
+    this.recordBytes += total;
+    if (record.images !== 0) {
+      this.imageCount += record.images;
+      this.imageBytes += record.imagesLength;
+    }
+    if (this.openMark !== undefined) {
+      this.openMark.firstEnd = end;
+      this.openMark = undefined;
+    }
+    return end;
+  }
+
+  /**
+   * Hands the records before `upTo`, and all after them, to the system; they survive a crash of this process, not yet
+   * one of the machine. (A segment that is full is synced too.)
+   * @throws StorageError 53100, 58030 when the system refuses: it may be tried again. XX001 when the WAL is shorter.
+   */
+  write(upTo: Lsn): void {
+    if (upTo <= this.written && this.roomUpTo >= 0) return;
+    this.needUsable();
+    if (upTo > this.ring.end) throw this.beyondEnd(upTo);
+    this.writeAll();
+  }
+
+  /**
+   * Makes the records before `upTo`, and all after them, durable.
+   * @throws StorageError as {@link write} does; 58030 when the sync fails: then, and from then on always, since nobody
+   * knows what is on the disk.
+   */
+  flush(upTo: Lsn): void {
+    if (upTo <= this.flushed && this.roomUpTo >= 0) return;
+    this.write(upTo);
+    const upToNow = this.written;
+    this.segments.sync();
+    this.noteFlushed(upToNow);
+    this.group.release(upToNow);
+  }
+
+  /**
+   * As {@link flush}, but syncs off the thread, one sync for all who wait: see D4. The records are written before it
+   * returns; when that fails the promise is rejected and {@link rewind} may take them back.
+   */
+  async flushAsync(upTo: Lsn): Promise<void> {
+    if (upTo <= this.flushed && this.roomUpTo >= 0) return;
+    this.write(upTo);
+    await this.group.wait(upTo);
+  }
+
+  /** A position to which {@link rewind} can go back. */
   mark(): WalMark {
-    return { lsn: 0 };
+    this.openMark ??= new Mark(this.ring.end, this.ring.lastStart, this.generation);
+    return this.openMark;
   }
-  rewind(_mark: WalMark): boolean {
-    return false;
+
+  /**
+   * Takes back the records inserted since the mark, all of them, whoever did: for a commit record that could not be
+   * written. Marks taken before, other than this one, end with it.
+   * @returns whether it could: not if the first of those records may have reached a file as a whole.
+   * @throws TypeError when the mark is not of this writer, or has ended.
+   */
+  rewind(mark: WalMark): boolean {
+    if (!(mark instanceof Mark) || mark.generation !== this.generation) {
+      throw new TypeError('the mark is of another writer, or has ended with an earlier rewind');
+    }
+    if (mark.firstEnd < 0) return true;
+    if (this.roomUpTo < 0 || this.inFiles >= mark.firstEnd) return false;
+    this.ring.goTo(mark.lsn, mark.lastStart);
+    this.inFiles = Math.min(this.inFiles, mark.lsn);
+    this.generation++;
+    this.openMark = undefined;
+    return true;
   }
-  fail(_cause: unknown): void {}
-  recycle(_keepFrom: Lsn, _spare: number): { removed: number; recycled: number } {
-    return { removed: 0, recycled: 0 };
+
+  /** Ends the writer's work: everything throws 58030 with this cause from now on, and whoever waits is turned away. */
+  fail(cause: unknown): void {
+    if (this.failure !== undefined) return;
+    this.failure = cause ?? new Error('no cause was given');
+    this.roomUpTo = -1;
+    this.group.fail(this.refusal());
   }
-  close(): void {}
+
+  /**
+   * Removes the segments before the one that has `keepFrom`, or renames them to names that come while fewer than `spare`
+   * segments lie ahead: writing over a file costs less than making one.
+   */
+  recycle(keepFrom: Lsn, spare: number): { removed: number; recycled: number } {
+    this.needUsable();
+    return this.segments.recycle(keepFrom, this.ring.end, spare);
+  }
+
+  /** Gives the files back; flushes nothing. Those who wait for a sync that has not begun are turned away. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.roomUpTo = -1;
+    this.segments.close();
+    this.group.stop(this.refusal());
+  }
+
+  private noteFlushed(upTo: Lsn): void {
+    if (upTo > this.flushed && this.failure === undefined) this.flushed = upTo;
+  }
+
+  private makeRoom(bytes: number): void {
+    this.needUsable();
+    if (!(bytes >= 0 && bytes <= MAX_RECORD_BYTES)) {
+      throw new RangeError(`cannot make room for ${bytes} bytes of WAL: at most ${MAX_RECORD_BYTES}`);
+    }
+    const { ring } = this;
+    const need = walBytes(bytes);
+    if (need + WAL_PAGE_BYTES > ring.capacity) this.growRing(need + WAL_PAGE_BYTES);
+    if (ring.end + need > walPageStart(this.written) + ring.capacity) this.writeAll();
+    this.segments.prepare(ring.end + need);
+    this.noteRoom();
+  }
+
+  private noteRoom(): void {
+    this.roomUpTo = Math.min(walPageStart(this.written) + this.ring.capacity, this.segments.readyUpTo);
+  }
+
+  private growRing(bytes: number): void {
+    let { capacity } = this.ring;
+    while (capacity < bytes) capacity += capacity;
+    this.ring.grow(capacity, walPageStart(this.written));
+  }
+
+  /** Writes whole pages, up to the one that the last record ends on. */
+  private writeAll(): void {
+    const { ring, layout } = this;
+    const { end, capacity } = ring;
+    const to = walPageBoundary(end);
+    let at = walPageStart(this.written);
+    ring.stamp(at, to, this.flushed);
+    while (at < to) {
+      const offset = ring.offsetOf(at);
+      const length = Math.min(to - at, capacity - offset, layout.size - layout.offset(at));
+      at += this.segments.write(ring.bytes, offset, length, at);
+      this.inFiles = Math.max(this.inFiles, Math.min(at, end));
+    }
+    this.written = end;
+    this.noteRoom();
+  }
+
+  /** Fetches the part of its page that lies before `start`. */
+  private load(start: Lsn): void {
+    const { ring, layout, identity } = this;
+    const page = walPageStart(start);
+    const offset = ring.offsetOf(page);
+    const length = start - page;
+    const count = this.segments.read(ring.bytes, offset, length, page);
+    const isFirst = layout.offset(page) === 0;
+    const incarnation = pageIncarnation(ring.view, offset);
+    const fault =
+      count < length
+        ? 'it is not there'
+        : pageHeaderFault(ring.view, offset, page, isFirst) ||
+          (incarnation === identity.incarnation ? '' : `it is of incarnation ${incarnation}`);
+    if (fault === '') return;
+    throw new StorageError('XX001', `the WAL cannot go on at ${lsnText(start)} in the middle of its page: ${fault}`, {
+      detail: `WAL segment ${layout.name(page)}, page ${lsnText(page)}, incarnation ${identity.incarnation}.`,
+    });
+  }
+
+  private needUsable(): void {
+    if (this.roomUpTo < 0) throw this.refusal();
+  }
+
+  private refusal(): Error {
+    if (this.failure === undefined) return new TypeError('the WAL writer is closed');
+    return new StorageError('58030', 'the WAL can take no more: it failed before', {
+      detail: this.failure instanceof Error ? this.failure.message : String(this.failure),
+      hint: 'Close the data directory and open it again: recovery finds out what is on the disk.',
+      cause: this.failure,
+    });
+  }
+
+  private beyondEnd(upTo: Lsn): StorageError {
+    return new StorageError(
+      'XX001',
+      `the WAL cannot be flushed to ${lsnText(upTo)}: it ends at ${lsnText(this.ring.end)}`,
+      { hint: 'A page with an LSN from the future was damaged, or belongs to another data directory.' },
+    );
+  }
 }
 
-/** Makes the directory of the WAL with its first segment, for a new data directory; the WAL starts where it returns. */
-export function createWal(_options: {
-  readonly vfs: Vfs;
-  readonly directory: string;
-  readonly segmentSize: number;
-}): Lsn {
-  throw new Error('not yet');
-}
-
-/** The first page boundary at or after `lsn`: where a new incarnation begins. */
-export function walPageBoundary(_lsn: Lsn): Lsn {
-  throw new Error('not yet');
+/** Whether `start` is where a page's first record goes: right at its start, or behind its header. */
+function isFirstRecord(start: Lsn, layout: SegmentLayout): boolean {
+  const header = layout.offset(walPageStart(start)) === 0 ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
+  return start - walPageStart(start) === header;
 }
