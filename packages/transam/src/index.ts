@@ -11,7 +11,7 @@ export { type MultiXactMember, type MultiXactStatus, MultiXacts, type MultiXacts
 export { commitLogRecords, transactionRecords } from './records.ts';
 export { type TransactionRedoOptions, transactionResourceManagers } from './redo.ts';
 export { type RowLockMode, RowLocks, rowLockCovers, rowLocksConflict } from './row-locks.ts';
-export type { Snapshot } from './snapshot.ts';
+export { Snapshot } from './snapshot.ts';
 export type { EndAction, Isolation, Transaction, TransactionOptions, TransactionState } from './transaction.ts';
 export type { TransactionWal } from './transaction-wal.ts';
 export { type OfflineOptions, Transactions, type TransactionsOptions } from './transactions.ts';

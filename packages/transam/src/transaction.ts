@@ -1,10 +1,12 @@
 // One transaction: its xids, commands, savepoints and snapshots, and how it ends. PostgreSQL: xact.c, snapmgr.c.
 import { INVALID_XID, type Lsn, type RelationLocator, StorageError, type Xid } from '@blockwright/base';
 import { HEAP_COMBOCID, type TupleMemory, tupleCommandId, tupleInfomask } from '@blockwright/tuple';
+import type { WalMark } from '@blockwright/wal';
 import { ComboCids } from './combo-cids.ts';
 import { XID_ABORTED, XID_COMMITTED } from './commit-log.ts';
 import { insertEnd, type TransactionEnd, XACT_ABORT, XACT_COMMIT } from './records.ts';
 import { Snapshot, type SnapshotData } from './snapshot.ts';
+import type { TransactionWal } from './transaction-wal.ts';
 import type { Transactions } from './transactions.ts';
 
 /** `read committed`: each statement has a snapshot of its own. `repeatable read`: all have the first one's. */
@@ -240,11 +242,7 @@ export class Transaction {
    */
   commit(): void {
     this.beginCommit();
-    const { topXid, children, transactions } = this;
-    if (topXid !== INVALID_XID) {
-      const lsn = this.logCommit(this.synchronousCommit);
-      transactions.commitLog.setTree(topXid, children, XID_COMMITTED, this.synchronousCommit ? 0 : lsn);
-    }
+    this.record(this.waitsForDisk);
     this.finishCommit();
   }
 
@@ -255,13 +253,8 @@ export class Transaction {
    */
   async commitAsync(): Promise<void> {
     this.beginCommit();
-    const { topXid, children, transactions } = this;
-    if (topXid !== INVALID_XID) {
-      const lsn = this.logCommit(false);
-      transactions.commitLog.setTree(topXid, children, XID_COMMITTED, lsn);
-      const { wal } = transactions;
-      if (wal !== undefined && this.synchronousCommit) await wal.flushAsync(lsn);
-    }
+    const lsn = this.record(false);
+    if (lsn !== 0 && this.waitsForDisk) await this.transactions.wal?.flushAsync(lsn);
     this.finishCommit();
   }
 
@@ -323,25 +316,45 @@ export class Transaction {
     this.state = 'committing';
   }
 
+  /** Files that go with the commit are gone at once, so the record must be on the disk before. */
+  private get waitsForDisk(): boolean {
+    return this.synchronousCommit || filesOf(this.actions, true).length > 0;
+  }
+
+  /** The commit record, then the commit log. @returns the record's end; 0 when there is none. */
+  private record(flush: boolean): Lsn {
+    if (this.topXid === INVALID_XID) return 0;
+    const lsn = this.logCommit(flush);
+    // A commit that is not flushed yet is noted with its LSN: a checkpoint can come before the flush is done.
+    this.transactions.commitLog.setTree(this.topXid, this.children, XID_COMMITTED, flush ? 0 : lsn);
+    return lsn;
+  }
+
   /** Writes the commit record. @returns its end, 0 without a WAL. */
   private logCommit(flush: boolean): Lsn {
     const { wal } = this.transactions;
     if (wal === undefined) return 0;
-    const mark = wal.mark();
+    let mark: WalMark | undefined;
     try {
+      mark = wal.mark();
       const lsn = insertEnd(wal, XACT_COMMIT, this.topXid, this.endOf(this.children, filesOf(this.actions, true)));
       if (flush) wal.flush(lsn);
       else wal.write(lsn);
       return lsn;
     } catch (error) {
-      // After a failed sync nobody knows what is on the disk. The same holds when the record is in the file already.
-      if (wal.failed === undefined && !wal.rewind(mark)) wal.fail(error);
-      if (wal.failed === undefined) {
-        this.state = 'open';
-        this.abort();
-      }
+      if (mark !== undefined && !this.takeBack(wal, mark, error)) throw error;
+      this.state = 'open';
+      this.abort();
       throw error;
     }
+  }
+
+  /** Takes the commit record out of the WAL. @returns false when it may be on the disk: then recovery decides, and nobody before it. */
+  private takeBack(wal: TransactionWal, mark: WalMark, cause: unknown): boolean {
+    if (wal.failed !== undefined) return false;
+    if (wal.rewind(mark)) return true;
+    wal.fail(cause);
+    return false;
   }
 
   private finishCommit(): void {
