@@ -85,9 +85,8 @@ export interface Cell {
 
 /** Makes a data directory that was shut down. */
 export function initialize(vfs: Vfs, directory: string, blockSize: BlockSize, segmentBlocks?: number): ControlFile {
-  for (const name of ['', '/global', '/base', `/base/${DATABASE}`, '/wal', '/xact']) vfs.mkdir(directory + name);
-  for (const name of ['/global', '/base', `/base/${DATABASE}`, '/wal', '/xact', ''])
-    vfs.syncDirectory(directory + name);
+  for (const name of ['', '/global', '/base', `/base/${DATABASE}`, '/xact']) vfs.mkdir(directory + name);
+  for (const name of ['/global', '/base', `/base/${DATABASE}`, '/xact', '']) vfs.syncDirectory(directory + name);
   vfs.syncDirectory('/');
   const initial = initialControlFile({
     blockSize,
