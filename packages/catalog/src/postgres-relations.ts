@@ -8,6 +8,7 @@ import {
   opaque,
   TupleDescriptor,
 } from '@blockwright/tuple';
+import { missingValue } from './missing-value.ts';
 
 /** A relation as pg_class lists it. */
 export interface PostgresRelation {
@@ -32,8 +33,6 @@ export interface PostgresTable extends PostgresRelation {
   readonly descriptor: TupleDescriptor;
   /** Columns whose type is not read here: name and type's object id. */
   readonly unreadable: ReadonlyMap<string, Oid>;
-  /** Columns that were added with a default: rows older than them take a value from the catalogs, which is not read. */
-  readonly withMissingValue: ReadonlySet<string>;
 }
 
 /** A row of a catalog, the columns that were asked for by name. */
@@ -41,27 +40,32 @@ export type CatalogRow = Readonly<Record<string, unknown>>;
 
 /** The columns that rows of pg_attribute describe. @throws RangeError, TypeError or StorageError when they cannot be. */
 export function describeColumns(
-  relation: PostgresRelation,
+  relation: string,
   rows: readonly CatalogRow[],
-): Pick<PostgresTable, 'descriptor' | 'unreadable' | 'withMissingValue'> {
+): Pick<PostgresTable, 'descriptor' | 'unreadable'> {
   const unreadable = new Map<string, Oid>();
-  const withMissingValue = new Set<string>();
   const columns = rows.map((row, index): ColumnDefinition => {
     const attnum = row.attnum as number;
     if (attnum !== index + 1) {
-      throw new StorageError('XX001', `pg_attribute is damaged: column ${index + 1} of "${relation.name}" is missing`);
+      throw new StorageError('XX001', `pg_attribute is damaged: column ${index + 1} of "${relation}" is missing`);
     }
     const align = row.attalign as AttAlign;
     if (!'csid'.includes(align) || align.length !== 1) throw new RangeError(`"${String(align)}" is no alignment`);
     if (row.attisdropped === true) return droppedColumn(attnum, row.attlen as number, align);
     const name = String(row.attname);
     const nullable = row.attnotnull !== true;
-    if (row.atthasmissing === true) withMissingValue.add(name);
+    const missing = missingOf(row, align);
     const known = columnTypeOf(row.atttypid as Oid, row.atttypmod as number, nullable);
-    if (known !== undefined) return { name, type: known };
+    if (known !== undefined) return { name, type: known, missing };
     unreadable.set(name, row.atttypid as Oid);
     const type = opaque(row.attlen as number, align, row.atttypid as Oid, row.atttypmod as number);
-    return { name, type: (nullable ? type.nullable() : type) as ColumnDefinition['type'] };
+    return { name, type: (nullable ? type.nullable() : type) as ColumnDefinition['type'], missing };
   });
-  return { descriptor: TupleDescriptor.of(columns), unreadable, withMissingValue };
+  return { descriptor: TupleDescriptor.of(columns), unreadable };
+}
+
+function missingOf(row: CatalogRow, align: AttAlign): Uint8Array | undefined {
+  const { attmissingval } = row;
+  if (!(attmissingval instanceof Uint8Array)) return undefined;
+  return missingValue(attmissingval, row.atttypid as Oid, row.attlen as number, align);
 }

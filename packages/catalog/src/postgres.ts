@@ -1,5 +1,6 @@
 // A PostgreSQL data directory, read only: its databases, its tables, and their columns, from PostgreSQL's own catalogs.
-// The server must be stopped. Catalog rows whose hint bits do not say whether they are visible are left out, and said.
+// The server must be stopped. Which rows are visible its commit log says; where that is not there, catalog rows whose hint
+// bits do not say it are left out, and said.
 import { Relation } from '@blockwright/access';
 import {
   checkOptions,
@@ -17,6 +18,7 @@ import { type PgControl, readPgControlFile, readPgVersion } from '@blockwright/c
 import { BlockGeometry } from '@blockwright/geometry';
 import { HeapScan } from '@blockwright/heap';
 import { StorageManager, type StoredRelation } from '@blockwright/smgr';
+import { CommitLog, MultiXacts, type Snapshot, Transactions } from '@blockwright/transam';
 import { type FetchToast, type TupleDescriptor, vectorValue } from '@blockwright/tuple';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { readFilenodeMap } from './filenode-map.ts';
@@ -71,13 +73,19 @@ export class PostgresDirectory implements Disposable {
   private readonly onWarning: ((message: string) => void) | undefined;
   private readonly storage: StorageManager;
   private readonly pool: BufferPool;
+  private readonly commitLog: CommitLog;
   private readonly handles = new Map<string, Relation>();
   private listed: PostgresRelation[] | undefined = undefined;
   private byOid: Map<Oid, PostgresRelation> | undefined = undefined;
   private columnRows: Map<Oid, CatalogRow[]> | undefined = undefined;
   private closed = false;
-  /** Catalog rows that were left out, as nothing that is read says whether they are visible. */
+  /** Catalog rows that were left out, as nothing that is read says whether they are visible; and why. */
   private leftOut = 0;
+  private leftOutCause = '';
+  /** What ended before the server did: everything that is in the files. */
+  readonly transactions: Transactions;
+  /** Sees what had committed when the server ended. */
+  readonly snapshot: Snapshot;
 
   private constructor(directory: string, options: PostgresOptions, choose = true) {
     this.directory = directory;
@@ -105,6 +113,21 @@ export class PostgresDirectory implements Disposable {
       verifyChecksums: this.control.dataChecksumVersion !== 0,
       onWarning: options.onWarning,
     });
+    const pageBytes = this.geometry.size;
+    this.commitLog = new CommitLog({ vfs: this.vfs, directory: `${directory}/pg_xact`, pageBytes, readOnly: true });
+    // The end of its commit log may not have reached the disk before a crash: what is missing then did not commit.
+    this.commitLog.recovering = !this.control.state.startsWith('shut down');
+    const { nextMultiXact, nextMultiOffset, oldestMultiXact } = this.control.checkpoint;
+    const multixacts = new MultiXacts({
+      vfs: this.vfs,
+      directory: `${directory}/pg_multixact`,
+      pageBytes,
+      nextMultiXact,
+      nextMultiOffset,
+      oldestMultiXact,
+    });
+    this.transactions = Transactions.offline({ commitLog: this.commitLog, multixacts });
+    this.snapshot = this.transactions.snapshot();
     try {
       const row = choose ? this.chooseDatabase(options.database) : NO_DATABASE;
       this.database = row.name;
@@ -168,10 +191,10 @@ export class PostgresDirectory implements Disposable {
         detail:
           this.leftOut === 0
             ? undefined
-            : `${this.leftOut} rows of the catalogs were left out: only the commit log, which is not read, knows whether they are visible.`,
+            : `${this.leftOut} rows of the catalogs were left out, of which nothing says whether they are visible: ${this.leftOutCause}`,
         hint:
           this.leftOut > 0
-            ? 'If the table is new, start the server once more, and "VACUUM pg_class, pg_attribute, pg_namespace".'
+            ? 'Put back what is missing of the commit log (pg_xact), from where the directory was copied.'
             : nearest === undefined
               ? undefined
               : `Perhaps "${nearest}" was meant.`,
@@ -221,6 +244,7 @@ export class PostgresDirectory implements Disposable {
       this.pool.close();
     } finally {
       this.storage.close();
+      this.commitLog.close();
     }
   }
 
@@ -342,7 +366,7 @@ export class PostgresDirectory implements Disposable {
     return new Map(rows.map(({ oid, nspname }) => [oid as Oid, String(nspname)]));
   }
 
-  private columnsOf(relation: PostgresRelation): Pick<PostgresTable, 'descriptor' | 'unreadable' | 'withMissingValue'> {
+  private columnsOf(relation: PostgresRelation): Pick<PostgresTable, 'descriptor' | 'unreadable'> {
     this.columnRows ??= this.readColumns();
     const rows = [...(this.columnRows.get(relation.oid) ?? [])].sort(
       (a, b) => (a.attnum as number) - (b.attnum as number),
@@ -351,11 +375,13 @@ export class PostgresDirectory implements Disposable {
       throw new StorageError(
         'XX001',
         `table "${relation.name}" has ${relation.columnCount} columns in pg_class and ${rows.length} in pg_attribute`,
-        { hint: 'If its rows of pg_attribute have no hint bits yet, one "select" from it in the server sets them.' },
+        this.leftOut === 0
+          ? {}
+          : { detail: `${this.leftOut} rows of the catalogs were left out: ${this.leftOutCause}` },
       );
     }
     try {
-      return describeColumns(relation, rows);
+      return describeColumns(relation.name, rows);
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
       throw new StorageError('XX001', `pg_attribute is damaged: it describes no columns of "${relation.name}"`, {
@@ -379,9 +405,12 @@ export class PostgresDirectory implements Disposable {
       'atthasmissing',
       'attisdropped',
     ];
-    const byRelation = new Map<Oid, CatalogRow[]>();
-    for (const row of this.catalogRows('pg_attribute', this.catalogLocator(map, PG_ATTRIBUTE), layout, columns)) {
+    const locator = this.catalogLocator(map, PG_ATTRIBUTE);
+    const byRelation = new Map<Oid, Record<string, unknown>[]>();
+    let someMissing = false;
+    for (const row of this.catalogRows('pg_attribute', locator, layout, columns)) {
       if ((row.attnum as number) < 1) continue;
+      someMissing ||= row.atthasmissing === true;
       const rows = byRelation.get(row.attrelid as Oid);
       if (rows === undefined) byRelation.set(row.attrelid as Oid, [row]);
       else rows.push(row);
@@ -390,7 +419,21 @@ export class PostgresDirectory implements Disposable {
     this.checkLayout(byRelation, 'pg_attribute', PG_ATTRIBUTE, layout);
     this.checkLayout(byRelation, 'pg_namespace', PG_NAMESPACE, this.layouts.pgNamespace);
     this.checkLayout(byRelation, 'pg_database', PG_DATABASE, this.layouts.pgDatabase);
+    if (someMissing) this.addMissingValues(byRelation, locator);
     return byRelation;
+  }
+
+  /** Puts `attmissingval` into the rows that have one. Where it lies, pg_attribute itself says: it differs by version. */
+  private addMissingValues(byRelation: Map<Oid, Record<string, unknown>[]>, locator: RelationLocator): void {
+    const own = [...(byRelation.get(PG_ATTRIBUTE) ?? [])].sort((a, b) => (a.attnum as number) - (b.attnum as number));
+    const { descriptor } = describeColumns('pg_attribute', own);
+    const columns = ['attrelid', 'attnum', 'atthasmissing', 'attmissingval'];
+    for (const row of this.catalogRows('pg_attribute', locator, descriptor, columns)) {
+      if (row.atthasmissing !== true) continue;
+      const rows = byRelation.get(row.attrelid as Oid) ?? [];
+      const of = rows.find(({ attnum }) => attnum === row.attnum);
+      if (of !== undefined) of.attmissingval = row.attmissingval;
+    }
   }
 
   /** What was known of a catalog's layout is what the catalog itself says. */
@@ -434,10 +477,10 @@ export class PostgresDirectory implements Disposable {
     locator: RelationLocator,
     layout: TupleDescriptor,
     names: readonly string[],
-  ): CatalogRow[] {
+  ): Record<string, unknown>[] {
     const relation = new Relation({ pool: this.pool, storage: this.openStorage(locator), name });
     const columns = names.map((column) => layout.indexOf(column));
-    const scan = new HeapScan(relation, layout, { columns, unknown: 'skip' });
+    const scan = new HeapScan(relation, layout, { columns, snapshot: this.snapshot, unknown: 'skip' });
     const rows: Record<string, unknown>[] = [];
     for (let batch = scan.next(); batch !== undefined; batch = scan.next()) {
       const first = rows.length;
@@ -451,8 +494,9 @@ export class PostgresDirectory implements Disposable {
     }
     if (scan.unknown > 0) {
       this.leftOut += scan.unknown;
+      this.leftOutCause = scan.unknownCause?.message ?? '';
       this.onWarning?.(
-        `${scan.unknown} rows of ${name} were left out: only the commit log, which is not read, knows whether they are visible`,
+        `${scan.unknown} rows of ${name} were left out, of which nothing says whether they are visible: ${this.leftOutCause}`,
       );
     }
     return rows;

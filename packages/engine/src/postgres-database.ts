@@ -1,17 +1,24 @@
 // A PostgreSQL data directory as a database: its tables scanned and counted as they lie, read only.
-import { checkOptions, StorageError } from '@blockwright/base';
+import { type BlockNumber, checkOptions, type OffsetNumber, StorageError } from '@blockwright/base';
 import type { BufferStats } from '@blockwright/bufmgr';
 import { PostgresDirectory, type PostgresTable } from '@blockwright/catalog';
 import type { PgControl } from '@blockwright/control';
 import type { BlockSize } from '@blockwright/geometry';
-import { type HeapCount, type HeapPageStats, heapCount, heapPageStats, type UnknownPolicy } from '@blockwright/heap';
-import type { ColumnType } from '@blockwright/tuple';
+import {
+  type HeapCount,
+  type HeapPageStats,
+  heapCount,
+  heapFetch,
+  heapPageStats,
+  type UnknownPolicy,
+} from '@blockwright/heap';
+import { type ColumnType, RowDecoder } from '@blockwright/tuple';
 import type { Vfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 import type { TableInfo } from './database.ts';
-import { Scan, type ScanOptions } from './scan.ts';
+import { Scan, type ScanHold, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
-import type { ColumnName, TableDef } from './table.ts';
+import type { ColumnName, Row, TableDef } from './table.ts';
 
 export interface PostgresDatabaseOptions {
   /** Name of the database; by default the only one that is neither a template nor `postgres`, else `postgres`. */
@@ -106,7 +113,7 @@ export class PostgresDatabase implements Disposable {
 
   /**
    * Scans a table's visible rows.
-   * @throws StorageError 0A000 for a column whose type is not read, or that was added with a default.
+   * @throws StorageError 0A000 for a column whose type is not read.
    */
   scan<Table extends TableDef, Name extends ColumnName<Table>>(
     definition: Table,
@@ -115,7 +122,22 @@ export class PostgresDatabase implements Disposable {
     const table = this.postgres.table(definition.name);
     for (const column of options.columns ?? []) refuseUnreadable(table, column);
     const relation = this.postgres.relation(table);
-    return new Scan(relation, table.descriptor, { ...options, fetchToast: this.postgres.toastReader(table) });
+    const fetchToast = this.postgres.toastReader(table);
+    const { snapshot } = this.postgres;
+    const hold: ScanHold = { snapshot, relfilenode: table.locator.relfilenode, owner: undefined, release: () => {} };
+    return new Scan(relation, table.descriptor, { ...options, fetchToast }, hold);
+  }
+
+  /**
+   * The row at a TID (PostgreSQL's `ctid`), or undefined where no visible row stands.
+   * @throws StorageError 0A000 for a table with a column whose type is not read.
+   */
+  fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
+    const table = this.postgres.table(definition.name);
+    for (const column of table.unreadable.keys()) refuseUnreadable(table, column);
+    const decoder = RowDecoder.for(table.descriptor, undefined, { fetchToast: this.postgres.toastReader(table) });
+    const { snapshot } = this.postgres;
+    return heapFetch(this.postgres.relation(table), decoder, block, offset, { snapshot }) as Row<Table> | undefined;
   }
 
   /** Counts a table's visible rows; with `map: false`, without asking the visibility map. */
@@ -123,7 +145,7 @@ export class PostgresDatabase implements Disposable {
     checkOptions('count', options, COUNT_OPTIONS);
     const { pool, vm, relation } = this.parts(definition);
     const map = options.map === false ? undefined : new VisibilityMap({ pool, fork: vm });
-    return heapCount(relation, { map, unknown: options.unknown });
+    return heapCount(relation, { map, snapshot: this.postgres.snapshot, unknown: options.unknown });
   }
 
   /** How full a table's pages are. */
@@ -152,15 +174,6 @@ function refuseUnreadable(table: PostgresTable, column: string): void {
     throw new StorageError(
       '0A000',
       `column "${column}" of table "${table.name}" has a type that is not read (object id ${typeOid})`,
-      {
-        hint: 'Choose other columns.',
-      },
-    );
-  }
-  if (table.withMissingValue.has(column)) {
-    throw new StorageError(
-      '0A000',
-      `column "${column}" of table "${table.name}" was added with a default, which is not read yet`,
       {
         hint: 'Choose other columns.',
       },

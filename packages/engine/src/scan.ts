@@ -1,7 +1,8 @@
 // A scan as users see it: typed batches, and row objects on top of them.
 import type { Relation } from '@blockwright/access';
-import { checkOptions, nearestName, StorageError } from '@blockwright/base';
+import { checkOptions, nearestName, type Oid, StorageError } from '@blockwright/base';
 import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
+import type { Snapshot } from '@blockwright/transam';
 import {
   type ColumnType,
   type FetchToast,
@@ -16,8 +17,21 @@ export interface ScanOptions<Name extends string> extends VectorOptions {
   /** Fetches values stored out of line; without it they are an error. */
   readonly fetchToast?: FetchToast;
   readonly columns: readonly Name[];
-  /** What to do with rows whose header does not say whether they are visible: `error` by default. */
+  /**
+   * What to do with rows of which nothing that is read says whether they are visible (a part of the commit log is gone; a
+   * lone file has none): `error` by default.
+   */
   readonly unknown?: UnknownPolicy;
+}
+
+/** What a scan of a table that others change holds until it ends. */
+export interface ScanHold {
+  readonly snapshot: Snapshot;
+  readonly relfilenode: Oid;
+  /** The transaction whose statement it is; undefined outside of any. */
+  readonly owner: object | undefined;
+  /** Called when it has ended, more than once perhaps. */
+  release(scan: Scan<TableDef, string>): void;
 }
 
 /** Rows, column by column; lent until the next batch. */
@@ -40,18 +54,23 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   private readonly names: readonly Name[];
   private readonly types: readonly ColumnType<unknown>[];
   private readonly columns: { [Column in Name]: Vector };
+  private readonly hold: ScanHold | undefined;
   private started = false;
+  private stopped: string | undefined = undefined;
 
-  constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>) {
+  /** @param hold the snapshot that decides what is seen; without one, hint bits do */
+  constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>, hold?: ScanHold) {
     checkOptions('scan', options, ['columns', 'unknown', 'charCodes', 'fetchToast']);
     if (!Array.isArray(options.columns)) throw new TypeError('a scan needs the columns to read, as an array of names');
     const indexes = options.columns.map((name) => columnIndex(relation.name, descriptor, name));
     this.heapScan = new HeapScan(relation, descriptor, {
       columns: indexes,
+      snapshot: hold?.snapshot,
       unknown: options.unknown,
       charCodes: options.charCodes,
       fetchToast: options.fetchToast,
     });
+    this.hold = hold;
     this.names = options.columns;
     this.types = indexes.map((index) => descriptor.columns[index]?.type as ColumnType<unknown>);
     const byName: Record<string, Vector> = {};
@@ -61,7 +80,7 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     this.columns = byName as { [Column in Name]: Vector };
   }
 
-  /** Rows met so far whose header did not say whether they are visible. */
+  /** Rows met so far of which nothing that is read says whether they are visible. */
   get unknown(): number {
     return this.heapScan.unknown;
   }
@@ -69,13 +88,29 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   /** The next batch, or undefined at the end: for loops that want no iterator. */
   next(): HeapBatch | undefined {
     this.started = true;
-    return this.heapScan.next();
+    return this.step();
+  }
+
+  /** @internal The file number of its table; 0 of a scan that holds nothing. */
+  get relfilenode(): Oid {
+    return this.hold?.relfilenode ?? 0;
+  }
+
+  /** @internal Whose statement it is. */
+  get owner(): object | undefined {
+    return this.hold?.owner;
+  }
+
+  /** @internal Ends it, because what it reads from has gone: whoever asks for more is told so. */
+  stop(why: string): void {
+    this.stopped ??= why;
+    this.close();
   }
 
   *[Symbol.iterator](): Generator<Batch<Table, Name>> {
     this.begin();
     try {
-      for (let next = this.heapScan.next(); next !== undefined; next = this.heapScan.next()) {
+      for (let next = this.step(); next !== undefined; next = this.step()) {
         const batch = next;
         const { length, offsets, vectors } = batch;
         yield {
@@ -105,13 +140,21 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     }
   }
 
-  /** Ends the scan; again is fine. */
+  /** Ends the scan, and gives back what it holds; again is fine. */
   close(): void {
     this.heapScan.close();
+    this.hold?.release(this as unknown as Scan<TableDef, string>);
   }
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  private step(): HeapBatch | undefined {
+    if (this.stopped !== undefined) throw new StorageError('55000', `the scan was closed: ${this.stopped}`);
+    const batch = this.heapScan.next();
+    if (batch === undefined) this.hold?.release(this as unknown as Scan<TableDef, string>);
+    return batch;
   }
 
   private begin(): void {
