@@ -1,7 +1,8 @@
 // Row locks that a tuple's header cannot hold: it has room for one transaction, and multixacts are never written. So a
 // second sharer, and the lock on a row that its holder has updated within a savepoint, are kept here, in memory; they
-// end with the transaction, which a crash ends too. PostgreSQL: heap_lock_tuple, README.tuplock.
-import { type BlockNumber, fromWords, type OffsetNumber, type RelationLocator } from '@blockwright/base';
+// end with the transaction, which a crash ends too. Each is an xid's, the transaction's or a savepoint's: it goes when that
+// xid is rolled back, and stays when the savepoint is released. PostgreSQL: heap_lock_tuple, README.tuplock.
+import { type BlockNumber, fromWords, type OffsetNumber, type RelationLocator, type Xid } from '@blockwright/base';
 import type { Transaction } from './transaction.ts';
 
 /** Strengths of a row lock, weakest first. PostgreSQL: `LockTupleMode`. */
@@ -22,25 +23,27 @@ export function rowLockCovers(held: RowLockMode, wanted: RowLockMode): boolean {
   return MODES.indexOf(held) >= MODES.indexOf(wanted);
 }
 
+/** One lock of one row. */
 interface Holder {
   readonly transaction: Transaction;
+  /** The transaction's level that took it. */
+  readonly xid: Xid;
   /** Index in MODES. */
   mode: number;
 }
 
 type Rows = Map<number, Holder[]>;
 
-/** What {@link RowLocks} does to take one acquisition back. */
-interface Acquired {
+/** Where a lock is, for when it ends. */
+interface Place {
   readonly rows: Rows;
   readonly key: number;
-  /** Mode held before, -1 for none. */
-  readonly before: number;
+  readonly holder: Holder;
 }
 
 export class RowLocks {
   private readonly relations: Map<string, Rows> = new Map();
-  private readonly acquired: Map<Transaction, Acquired[]> = new Map();
+  private readonly acquired: Map<Transaction, Place[]> = new Map();
   private lastRelation: RelationLocator | undefined = undefined;
   private lastRows: Rows | undefined = undefined;
 
@@ -76,15 +79,35 @@ export class RowLocks {
     offset: OffsetNumber,
   ): RowLockMode | undefined {
     if (this.acquired.size === 0) return undefined;
-    return MODES[this.holders(relation, block, offset).find((one) => one.transaction === transaction)?.mode ?? -1];
+    let strongest = -1;
+    for (const holder of this.holders(relation, block, offset)) {
+      if (holder.transaction === transaction && holder.mode > strongest) strongest = holder.mode;
+    }
+    return MODES[strongest];
   }
 
   /**
-   * Notes a lock until the transaction ends, or the savepoint that is current now is rolled back. A weaker one than it
-   * holds changes nothing. The caller has asked for conflicts.
+   * Notes a lock until the transaction ends, or the savepoint that is current now is rolled back. The caller has asked for
+   * conflicts.
+   * @throws StorageError as {@link Transaction.writeXid}.
    */
   hold(
     transaction: Transaction,
+    relation: RelationLocator,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    mode: RowLockMode,
+  ): void {
+    this.holdFor(transaction, transaction.writeXid(), relation, block, offset, mode);
+  }
+
+  /**
+   * Notes a lock that `xid` has, a level of `transaction`, until that level is rolled back or the transaction ends: one
+   * that stood in the row's header.
+   */
+  holdFor(
+    transaction: Transaction,
+    xid: Xid,
     relation: RelationLocator,
     block: BlockNumber,
     offset: OffsetNumber,
@@ -98,34 +121,59 @@ export class RowLocks {
       holders = [];
       rows.set(key, holders);
     }
-    const holder = holders.find((one) => one.transaction === transaction);
-    const before = holder === undefined ? -1 : holder.mode;
-    if (before >= wanted) return;
-    if (holder === undefined) holders.push({ transaction, mode: wanted });
-    else holder.mode = wanted;
+    const known = holders.find((one) => one.xid === xid);
+    if (known !== undefined) {
+      if (known.mode < wanted) known.mode = wanted;
+      return;
+    }
+    const holder: Holder = { transaction, xid, mode: wanted };
+    holders.push(holder);
     const list = this.acquired.get(transaction);
-    if (list === undefined) this.acquired.set(transaction, [{ rows, key, before }]);
-    else list.push({ rows, key, before });
+    if (list === undefined) this.acquired.set(transaction, [{ rows, key, holder }]);
+    else list.push({ rows, key, holder });
   }
 
-  /** @internal How many acquisitions a transaction has made: what {@link rollback} goes back to. */
-  mark(transaction: Transaction): number {
-    return this.acquired.get(transaction)?.length ?? 0;
+  /** The locks of a row version, but for those of `except`, hold for its successor, too. */
+  copy(
+    relation: RelationLocator,
+    fromBlock: BlockNumber,
+    fromOffset: OffsetNumber,
+    toBlock: BlockNumber,
+    toOffset: OffsetNumber,
+    except: Transaction,
+  ): void {
+    for (const { transaction, xid, mode } of [...this.holders(relation, fromBlock, fromOffset)]) {
+      if (transaction !== except) this.holdFor(transaction, xid, relation, toBlock, toOffset, MODES[mode]);
+    }
   }
 
-  /** @internal Takes back what was acquired since `mark`; 0 for all. */
-  rollback(transaction: Transaction, mark: number): void {
+  /** Another row has come to stand at the TID: whoever had locked what stood there has nothing there any more. */
+  forget(relation: RelationLocator, block: BlockNumber, offset: OffsetNumber): void {
+    this.rowsOf(relation, false)?.delete(rowKey(block, offset));
+  }
+
+  /** @internal Xids of the transaction have been rolled back: their locks go. */
+  sweep(transaction: Transaction): void {
+    this.end(transaction, (holder) => !transaction.isCurrent(holder.xid));
+  }
+
+  /** @internal The transaction has ended: all its locks go. */
+  release(transaction: Transaction): void {
+    this.end(transaction, () => true);
+  }
+
+  private end(transaction: Transaction, isOver: (holder: Holder) => boolean): void {
     const list = this.acquired.get(transaction);
     if (list === undefined) return;
-    while (list.length > mark) {
-      const { rows, key, before } = list.pop() as Acquired;
-      const holders = rows.get(key) as Holder[];
-      const index = holders.findIndex((one) => one.transaction === transaction);
-      if (before >= 0) (holders[index] as Holder).mode = before;
-      else if (holders.length > 1) holders.splice(index, 1);
-      else rows.delete(key);
+    const left: Place[] = [];
+    for (const place of list) {
+      if (isOver(place.holder)) remove(place);
+      else left.push(place);
     }
-    if (list.length > 0) return;
+    if (left.length > 0) {
+      this.acquired.set(transaction, left);
+      return;
+    }
     this.acquired.delete(transaction);
     if (this.acquired.size > 0) return;
     this.relations.clear();
@@ -152,6 +200,14 @@ export class RowLocks {
 }
 
 const NOBODY: readonly Holder[] = [];
+
+function remove({ rows, key, holder }: Place): void {
+  const holders = rows.get(key);
+  const index = holders?.indexOf(holder) ?? -1;
+  if (holders === undefined || index < 0) return;
+  if (holders.length > 1) holders.splice(index, 1);
+  else rows.delete(key);
+}
 
 /** A TID as one safe integer, block · 2^16 + offset. */
 function rowKey(block: BlockNumber, offset: OffsetNumber): number {

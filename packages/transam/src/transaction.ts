@@ -46,7 +46,6 @@ interface Level {
   xid: Xid;
   childrenFrom: number;
   readonly actionsFrom: number;
-  readonly locksFrom: number;
 }
 
 /** PostgreSQL: `InvalidCommandId` − 1. */
@@ -70,7 +69,7 @@ export class Transaction {
   newerRunning: Transaction | undefined = undefined;
   /** @internal Snapshots not released. */
   heldSnapshots: number = 0;
-  private levels: Level[] = [{ xid: INVALID_XID, childrenFrom: 0, actionsFrom: 0, locksFrom: 0 }];
+  private levels: Level[] = [{ xid: INVALID_XID, childrenFrom: 0, actionsFrom: 0 }];
   /** Xids of savepoints not rolled back, in the order in which they were handed out. */
   private children: Xid[] = [];
   private actions: EndAction[] = [];
@@ -201,15 +200,15 @@ export class Transaction {
   rollbackTo(level: number): void {
     if (this.state !== 'open' && this.state !== 'failed') this.refuse();
     this.needLevel(level);
-    const { childrenFrom, actionsFrom, locksFrom } = this.levels[level] as Level;
+    const { childrenFrom, actionsFrom } = this.levels[level] as Level;
     const xids = this.children.splice(childrenFrom);
     const actions = this.actions.splice(actionsFrom);
     this.levels.length = level;
     this.pushLevel();
     this.state = 'open';
     this.failure = undefined;
-    this.transactions.locks.rollback(this, locksFrom);
     this.undo(xids, actions, false);
+    this.transactions.locks.sweep(this);
   }
 
   /** Asks for something to be done at the end: see {@link EndAction}. */
@@ -288,7 +287,6 @@ export class Transaction {
       xid: INVALID_XID,
       childrenFrom: this.children.length,
       actionsFrom: this.actions.length,
-      locksFrom: this.transactions.locks.mark(this),
     });
     this.xid = INVALID_XID;
   }

@@ -251,7 +251,7 @@ export class Transactions {
         snapshot = newer;
       }
     }
-    this.locks.rollback(transaction, 0);
+    this.locks.release(transaction);
   }
 
   /** @internal What a snapshot taken now sees. PostgreSQL: `GetSnapshotData`. */
