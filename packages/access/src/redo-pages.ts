@@ -35,7 +35,7 @@ export interface RedoPagesOptions {
   readonly compaction?: Compaction;
 }
 
-/** Pages for redo: one a redo. */
+/** Pages for redo: one a redo, after `StorageManager.fillGaps`. */
 export class RedoPages {
   readonly pool: BufferPool;
   readonly storage: StorageManager;
@@ -52,7 +52,6 @@ export class RedoPages {
   private latest: StoredRelation | undefined = undefined;
   private readonly size: number;
 
-  /** Makes the files ready: gaps that a crash left between segments are filled. */
   constructor(options: RedoPagesOptions) {
     this.pool = options.pool;
     this.storage = options.storage;
@@ -60,7 +59,6 @@ export class RedoPages {
     this.compaction = options.compaction ?? 'adaptive';
     this.size = options.pool.geometry.size;
     this.scratch = new CompactionScratch(options.pool.geometry);
-    options.storage.fillGaps();
   }
 
   /**
