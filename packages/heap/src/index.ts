@@ -8,8 +8,13 @@ export { heapHotSearch, hotSearchPage } from './hot-search.ts';
 export { HeapInserter } from './insert.ts';
 export { linePointerCount } from './line-pointers.ts';
 export { BulkLoader, type BulkLoadOptions } from './load.ts';
+export { heapMarkAllVisible } from './mark-all-visible.ts';
 export { maskHeapPage } from './mask.ts';
 export { type HeapPageStats, heapPageStats } from './page-stats.ts';
+export { heapPagePruneOpt, heapPrunePage, type PruneOptions } from './prune.ts';
+export type { PruneState } from './prune-state.ts';
+export { heapRecords } from './records.ts';
+export { heapResourceManagers } from './redo.ts';
 export { HeapScan, type HeapScanOptions } from './scan.ts';
 export { collectForSnapshot, countForSnapshot } from './snapshot-loops.ts';
 export { frozenEncoder, hintedEncoder } from './stamp.ts';
@@ -34,3 +39,4 @@ export {
   HEAPTUPLE_RECENTLY_DEAD,
   satisfiesVacuum,
 } from './visibility-vacuum.ts';
+export { HeapWriter, type HeapWriterOptions } from './writer.ts';
