@@ -105,7 +105,7 @@ function ownForUpdate(
   const deleter = tupleUpdateXid(m, pos, infomask, transactions);
   if (transaction.isCurrent(deleter)) return ownCommand(transaction.cmax(m, pos), commandId);
   // A savepoint deleted it and was rolled back.
-  if (isMulti) return TM_OK;
+  if (isMulti) return isRunning ? TM_BEING_MODIFIED : TM_OK;
   hints.set(m, pos, HEAP_XMAX_INVALID);
   return TM_OK;
 }
