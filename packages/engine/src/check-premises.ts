@@ -72,7 +72,7 @@ function ourTables(
 ): Map<string, CheckedTable> {
   const tables = new Map<string, CheckedTable>();
   orUnreadable(sink, () => {
-    using database = Database.open(directory, { readOnly: true, vfs });
+    using database = Database.open(directory, { readOnly: true, vfs, sharedBuffers: '1MB' }); // catalogs, read once
     for (const { name, path } of database.tables())
       tables.set(path, { descriptor: database.table(name).descriptor, isUtf8: true, xids });
   });
