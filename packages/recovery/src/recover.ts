@@ -142,6 +142,7 @@ class Recovery {
     if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
     syncDirectoryTree(vfs, directory);
     removeUnlogged(pool, storage);
+    storage.fillGaps();
     const { data } = startPoint;
     const counters: RedoCounters = {
       nextXid: new NextXid(data.nextXid, data.nextXidEpoch),
