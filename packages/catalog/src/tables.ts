@@ -19,6 +19,8 @@ export const BW_CLASS: CatalogTable = {
     { name: 'relkind', type: char(1) }, // r table, i index
     { name: 'relfilenode', type: oid() },
     { name: 'relnatts', type: int2() },
+    { name: 'relpersistence', type: char(1) }, // p permanent, u unlogged
+    { name: 'reloptions', type: text().nullable() }, // name=value with commas between, such as fillfactor=85
   ]),
 };
 

@@ -4,14 +4,19 @@ import { gunzipSync } from 'node:zlib';
 import { Relation } from '@blockwright/access';
 import { BufferPool } from '@blockwright/bufmgr';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
-import { frozenEncoder, HeapInserter } from '@blockwright/heap';
+import { frozenEncoder, HeapInserter, HeapWriter } from '@blockwright/heap';
 import { StorageManager } from '@blockwright/smgr';
+import { CommitLog, Transactions } from '@blockwright/transam';
 import { parentPath, type Vfs, writeFully } from '@blockwright/vfs';
 import { MemoryVfs } from '@blockwright/vfs/memory';
-import type { CatalogTable, OpenRelation } from '../src/index.ts';
+import { VisibilityMap } from '@blockwright/visibilitymap';
+import { type CatalogTable, CatalogWriter, type OpenRelation } from '../src/index.ts';
 
 export interface CatalogBench {
   readonly open: OpenRelation;
+  readonly transactions: Transactions;
+  /** Writes rows of the catalogs for transactions. */
+  readonly writer: CatalogWriter;
   /** A row of a catalog, written past all checks. */
   insert(table: CatalogTable, values: readonly unknown[]): void;
 }
@@ -36,7 +41,24 @@ export function catalogBench(size: BlockSize): CatalogBench {
   const insert = ({ oid, name, descriptor }: CatalogTable, values: readonly unknown[]): void => {
     new HeapInserter(open(oid, name), frozenEncoder(descriptor, geometry)).insert(values);
   };
-  return { open, insert };
+  vfs.mkdir('/data/xact');
+  const transactions = new Transactions({
+    commitLog: new CommitLog({ vfs, directory: '/data/xact', pageBytes: size }),
+    nextXid: 3,
+    nextXidEpoch: 0,
+    oldestXid: 3,
+  });
+  const writers = new Map<CatalogTable, HeapWriter>();
+  const writer = new CatalogWriter((table) => {
+    let of = writers.get(table);
+    if (of === undefined) {
+      const relation = open(table.oid, table.name);
+      of = new HeapWriter(relation, table.descriptor, new VisibilityMap({ pool, fork: relation.vm }), transactions);
+      writers.set(table, of);
+    }
+    return of;
+  });
+  return { open, insert, transactions, writer };
 }
 
 /** Writes a whole file, and makes the directories on the way to it. */

@@ -3,6 +3,7 @@ import { BLOCK_SIZES } from '@blockwright/geometry';
 import {
   bool,
   bytea,
+  type ColumnDefinition,
   type ColumnType,
   char,
   date,
@@ -20,7 +21,15 @@ import {
 } from '@blockwright/tuple';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BW_ATTRIBUTE, BW_CLASS, BW_INDEX, CATALOG_TABLES, Catalog, FIRST_NORMAL_OID } from '../src/index.ts';
+import {
+  BW_ATTRIBUTE,
+  BW_CLASS,
+  BW_INDEX,
+  CATALOG_TABLES,
+  Catalog,
+  FIRST_NORMAL_OID,
+  type TableShape,
+} from '../src/index.ts';
 import { type CatalogBench, catalogBench } from './bench.ts';
 
 const TYPES: readonly ColumnType[] = [
@@ -35,21 +44,30 @@ const column = fc.record({
     .map(([type, nullable]) => (nullable ? type.nullable() : type)),
 });
 const columns = fc.uniqueArray(column, { selector: ({ name }) => name, maxLength: 30 });
-const tables = fc.uniqueArray(fc.record({ name: fc.string({ minLength: 1, maxLength: 30 }), columns }), {
-  selector: ({ name }) => name,
-  maxLength: 6,
-});
+const tables = fc.uniqueArray(
+  fc.record({
+    name: fc.string({ minLength: 1, maxLength: 30 }),
+    columns,
+    persistence: fc.constantFrom('p' as const, 'u' as const),
+    fillfactor: fc.integer({ min: 10, max: 100 }),
+  }),
+  { selector: ({ name }) => name, maxLength: 6 },
+);
+
+function shapeAt(
+  oid: number,
+  {
+    columns,
+    ...table
+  }: { name: string; columns: readonly ColumnDefinition[]; persistence: 'p' | 'u'; fillfactor: number },
+): TableShape {
+  return { ...table, oid, relfilenode: oid, descriptor: TupleDescriptor.of(columns) };
+}
 
 const shape = (descriptor: TupleDescriptor) =>
   descriptor.columns.map(({ name, type }) => [name, type.oid, type.typmod, type.isNullable]);
 const shapes = (catalog: Catalog) =>
-  catalog.entries().map(({ oid, name, kind, relfilenode, descriptor }) => ({
-    oid,
-    name,
-    kind,
-    relfilenode,
-    columns: shape(descriptor),
-  }));
+  catalog.entries().map(({ descriptor, ...entry }) => ({ ...entry, columns: shape(descriptor) }));
 
 describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
   it('describe themselves', () => {
@@ -68,13 +86,21 @@ describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
   it('remember every table with its columns, in any order of reading', () => {
     fc.assert(
       fc.property(tables, (added) => {
-        const { open } = catalogBench(size);
+        const bench = catalogBench(size);
+        const { open, transactions } = bench;
         const catalog = Catalog.bootstrap(open);
+        const tx = transactions.begin();
         added.forEach((table, i) => {
-          const entry = catalog.add(FIRST_NORMAL_OID + i, table.name, TupleDescriptor.of(table.columns));
-          expect(entry).toBe(catalog.find(table.name));
+          catalog.put(bench.writer.add(tx, shapeAt(FIRST_NORMAL_OID + i, table)));
+          expect(catalog.find(table.name)).toMatchObject({ name: table.name, fillfactor: table.fillfactor });
         });
-        const read = Catalog.read(open);
+        const before = transactions.snapshot();
+        tx.commit();
+        expect(Catalog.read(open, before).entries()).toHaveLength(CATALOG_TABLES.length);
+        before.release();
+        const now = transactions.snapshot();
+        const read = Catalog.read(open, now);
+        now.release();
         expect(shapes(read)).toEqual(shapes(catalog));
         expect(read.entries()).toHaveLength(CATALOG_TABLES.length + added.length);
         for (const table of added) {
@@ -89,27 +115,62 @@ describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
 });
 
 describe('a catalog', () => {
-  it('takes no name twice, a catalog’s included, and knows no name that nobody gave', () => {
-    const catalog = Catalog.bootstrap(catalogBench(8192).open);
-    const none = TupleDescriptor.of([]);
-    catalog.add(FIRST_NORMAL_OID, 'part', none);
-    for (const name of ['part', 'bw_class']) {
-      expect(() => catalog.add(FIRST_NORMAL_OID + 1, name, none)).toThrow(expect.objectContaining({ code: '42P07' }));
-    }
+  it('follows what transactions do, and forgets what they take back', () => {
+    const { open, transactions, writer } = catalogBench(8192);
+    const catalog = Catalog.bootstrap(open);
+    const readNow = () => {
+      const snapshot = transactions.snapshot();
+      try {
+        return Catalog.read(open, snapshot);
+      } finally {
+        snapshot.release();
+      }
+    };
+    const table = (name: string, oid: number): TableShape =>
+      shapeAt(oid, { name, columns: [{ name: 'a', type: int4() }], persistence: 'p', fillfactor: 85 });
+    const first = transactions.begin();
+    const part = writer.add(first, table('part', 20000));
+    const gone = writer.add(first, table('gone', 20001));
+    first.commit();
+    catalog.put(part);
+    catalog.put(gone);
+    expect(shapes(readNow())).toEqual(shapes(catalog));
     expect(catalog.find('Part')).toBeUndefined();
-    expect(catalog.entries()).toHaveLength(4);
+
+    const undone = transactions.begin();
+    writer.drop(undone, part);
+    writer.add(undone, table('never', 20002));
+    undone.nextCommand();
+    writer.moveTo(undone, gone, 20003);
+    undone.abort();
+    expect(shapes(readNow())).toEqual(shapes(catalog));
+
+    const second = transactions.begin();
+    const moved = writer.moveTo(second, part, 20004);
+    second.nextCommand();
+    const twice = writer.moveTo(second, moved, 20005);
+    writer.drop(second, gone);
+    second.commit();
+    catalog.put(twice);
+    catalog.remove('gone');
+    expect(catalog.find('part')).toMatchObject({ oid: 20000, relfilenode: 20005, attributeRows: part.attributeRows });
+    expect(shapes(readNow())).toEqual(shapes(catalog));
+
+    const third = transactions.begin();
+    expect(() => writer.drop(third, part)).toThrow(expect.objectContaining({ code: 'XX000' })); // its row has moved on
+    third.abort();
   });
 
   const damages: readonly (readonly [what: string, damage: (bench: CatalogBench) => void, message: RegExp])[] = [
     [
       'fewer columns in bw_attribute than bw_class says',
-      ({ insert }) => insert(BW_CLASS, [20000, 't', 'r', 20000, 1]),
+      ({ insert }) => insert(BW_CLASS, [20000, 't', 'r', 20000, 1, 'p', null]),
       /table "t" has 1 columns in bw_class and 0 in bw_attribute/,
     ],
     [
       'more columns',
       ({ insert }) => {
-        insert(BW_CLASS, [20000, 't', 'r', 20000, 0]);
+        insert(BW_CLASS, [20000, 't', 'r', 20000, 0, 'p', null]);
         insert(BW_ATTRIBUTE, [20000, 1, 'a', 23, -1, true]);
       },
       /table "t" has 0 columns in bw_class and 1 in bw_attribute/,
@@ -141,7 +202,7 @@ describe('a catalog', () => {
         [
           what,
           ({ insert }: CatalogBench) => {
-            insert(BW_CLASS, [20000, 't', 'r', 20000, attributes.length]);
+            insert(BW_CLASS, [20000, 't', 'r', 20000, attributes.length, 'p', null]);
             for (const values of attributes) insert(BW_ATTRIBUTE, values);
           },
           message,
@@ -149,16 +210,26 @@ describe('a catalog', () => {
     ),
     ...(
       [
-        ['a name twice', [20001, 't', 'r', 20001, 0]],
-        ['an object id twice', [20000, 'u', 'r', 20001, 0]],
-        ['a file number twice', [20001, 'u', 'r', 20000, 0]],
+        ['a persistence that there is not', ['x', null], /relpersistence "x"/],
+        ['a fillfactor that cannot be', ['p', 'fillfactor=9'], /reloptions "fillfactor=9"/],
+        ['an option that nobody knows', ['p', 'autovacuum=off'], /reloptions "autovacuum=off"/],
+      ] as const
+    ).map(
+      ([what, end, message]) =>
+        [what, ({ insert }: CatalogBench) => insert(BW_CLASS, [20000, 't', 'r', 20000, 0, ...end]), message] as const,
+    ),
+    ...(
+      [
+        ['a name twice', [20001, 't', 'r', 20001, 0, 'p', null]],
+        ['an object id twice', [20000, 'u', 'r', 20001, 0, 'p', null]],
+        ['a file number twice', [20001, 'u', 'r', 20000, 0, 'p', null]],
       ] as const
     ).map(
       ([what, values]) =>
         [
           what,
           ({ insert }: CatalogBench) => {
-            insert(BW_CLASS, [20000, 't', 'r', 20000, 0]);
+            insert(BW_CLASS, [20000, 't', 'r', 20000, 0, 'p', null]);
             insert(BW_CLASS, values);
           },
           /is there twice in bw_class/,
@@ -183,9 +254,17 @@ describe('a catalog', () => {
       const bench = catalogBench(8192);
       for (const { oid, name, descriptor } of [BW_CLASS, BW_ATTRIBUTE, BW_INDEX]) {
         descriptor.columns.forEach((c, i) => {
-          bench.insert(BW_ATTRIBUTE, [oid, i + 1, c.name, c.type.oid, c.type.typmod, true]);
+          bench.insert(BW_ATTRIBUTE, [oid, i + 1, c.name, c.type.oid, c.type.typmod, !c.type.isNullable]);
         });
-        bench.insert(BW_CLASS, [oid, name, 'r', oid === 2610 ? relfilenode : oid, descriptor.columns.length]);
+        bench.insert(BW_CLASS, [
+          oid,
+          name,
+          'r',
+          oid === 2610 ? relfilenode : oid,
+          descriptor.columns.length,
+          'p',
+          null,
+        ]);
       }
       if (relfilenode === 2610) expect(shapes(Catalog.read(bench.open))).toHaveLength(3);
       else expect(() => Catalog.read(bench.open)).toThrow(/does not list "bw_index" as it should/);

@@ -13,9 +13,10 @@ import {
   writeVersionFile,
 } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
+import { bootstrapWal } from '@blockwright/recovery';
 import { StorageManager } from '@blockwright/smgr';
-import { NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
-import { DIRECTORIES, locatorOf } from './layout.ts';
+import { baseName, NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
+import { DIRECTORIES, locatorOf, WAL_DIRECTORY } from './layout.ts';
 import { parseMemorySize } from './sizes.ts';
 
 export interface InitdbOptions {
@@ -51,11 +52,11 @@ export function initdb(directory: string, options: InitdbOptions = {}): ControlF
     writeVersionFile(vfs, path);
     bootstrap(vfs, path, BlockGeometry.of(blockSize), dataChecksums, made);
     for (const name of DIRECTORIES) vfs.syncDirectory(`${path}/${name}`);
+    made.wal(`${path}/${WAL_DIRECTORY}`);
+    const control = bootstrapWal(vfs, path, initialControlFile({ blockSize, dataChecksums, walSegmentSize }));
     vfs.syncDirectory(path);
-    const control = initialControlFile({ blockSize, dataChecksums, walSegmentSize });
     made.file(`${path}/global/control`);
-    writeControlFile(vfs, path, control);
-    return control;
+    return writeControlFile(vfs, path, control);
   } catch (error) {
     made.remove();
     throw error;
@@ -82,15 +83,29 @@ class Made {
     return path;
   }
 
+  /** Notes the directory of the WAL, which is about to be made with its first segment. */
+  wal(path: string): void {
+    this.paths.push({ path, isDirectory: true });
+  }
+
   remove(): void {
     for (const { path, isDirectory } of this.paths.reverse()) {
       try {
-        if (isDirectory) this.vfs.rmdir(path);
+        if (isDirectory) this.removeDirectory(path);
         else if (this.vfs.exists(path)) this.vfs.unlink(path);
       } catch {
         // the error that stopped initdb is the one to report
       }
     }
+  }
+
+  /** A directory of relations or of the WAL, made here, may hold maps and segments that nobody noted. */
+  private removeDirectory(path: string): void {
+    const [parent, own] = [baseName(parentPath(path)), baseName(path)];
+    if (parent === 'base' || own === WAL_DIRECTORY) {
+      for (const name of this.vfs.readdir(path)) this.vfs.unlink(`${path}/${name}`);
+    }
+    this.vfs.rmdir(path);
   }
 }
 

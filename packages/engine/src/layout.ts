@@ -3,8 +3,12 @@ import { DEFAULT_TABLESPACE, type Oid, type RelationLocator } from '@blockwright
 
 /** The one database of a data directory. */
 const DATABASE_OID: Oid = 5;
-/** Directories of a new data directory, parents first. */
-export const DIRECTORIES: readonly string[] = ['global', 'base', `base/${DATABASE_OID}`, 'wal', 'xact'];
+/** Directory of the WAL's segments. */
+export const WAL_DIRECTORY = 'wal';
+/** Directory of the commit log. */
+export const COMMIT_LOG_DIRECTORY = 'xact';
+/** Directories of a new data directory, parents first; that of the WAL is made with its first segment. */
+export const DIRECTORIES: readonly string[] = ['global', 'base', `base/${DATABASE_OID}`, COMMIT_LOG_DIRECTORY];
 
 /** Where a relation of the database is stored. */
 export function locatorOf(relfilenode: Oid): RelationLocator {

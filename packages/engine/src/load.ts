@@ -1,9 +1,12 @@
-// A bulk load into an empty table, in steps. Either every row is there at its end, or the table is empty again.
-import { checkOptions, isStorageError, type Steps, StorageError } from '@blockwright/base';
+// A bulk load in steps: frozen into files that the transaction has made itself, so that they go when it does not commit;
+// or as ordinary rows, logged. PostgreSQL: COPY, with and without FREEZE.
+import { checkOptions, type Steps, StorageError } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
-import { BulkLoader, frozenEncoder, hintedEncoder } from '@blockwright/heap';
-import { type Vector, vectorCapacity } from '@blockwright/tuple';
-import type { Relations } from './relations.ts';
+import { BulkLoader, frozenEncoder, type HeapWriter, heapCount } from '@blockwright/heap';
+import { type ColumnType, type Vector, vectorCapacity, vectorValue } from '@blockwright/tuple';
+import { inTable } from './rows.ts';
+import { keepOthersOut, replaceFiles } from './schema.ts';
+import type { DatabaseTransaction } from './transaction.ts';
 
 /** Column vectors of rows to load. */
 export interface LoadBatch {
@@ -14,26 +17,45 @@ export interface LoadBatch {
 
 export interface LoadOptions {
   /**
-   * true, the default: rows are frozen and pages marked all-visible, as PostgreSQL's COPY FREEZE leaves them. false:
-   * rows carry hint bits only, as an ordinary load leaves them after its first scan, and no page is marked.
+   * true, the default: rows are frozen and pages marked all-visible, as PostgreSQL's COPY FREEZE leaves them, in files
+   * that are synced and not logged. false: ordinary rows of this transaction, logged, added to what the table holds.
    */
   readonly freeze?: boolean;
 }
 
+/** Takes rows until it is told that they are all. */
+interface Loader {
+  readonly rows: number;
+  append(columns: readonly Vector[], length: number): void;
+  finish(): void;
+  /** Lets go of what it holds; the rows so far go with the transaction. */
+  abandon(): void;
+}
+
 /** One load that is going on. */
 export class TableLoad {
-  private readonly relations: Relations;
   private readonly entry: CatalogEntry;
-  private readonly loader: BulkLoader;
+  private readonly loader: Loader;
   private state: 'loading' | 'whole' | 'undone' = 'loading';
 
-  /** @throws StorageError 55000 when the table has rows; TypeError for an unknown option. */
-  constructor(relations: Relations, entry: CatalogEntry, options: LoadOptions) {
-    const { freeze = true } = options;
-    const encoder = (freeze ? frozenEncoder : hintedEncoder)(entry.descriptor, relations.geometry);
-    this.relations = relations;
-    this.entry = entry;
-    this.loader = new BulkLoader(relations.handleOf(entry), encoder, relations.mapOf(entry), { allVisible: freeze });
+  /** @throws StorageError 55000 when rows are to be frozen and the table has some; 55006 when somebody else uses it. */
+  constructor(tx: DatabaseTransaction, entry: CatalogEntry, options: LoadOptions) {
+    if (options.freeze === false) {
+      this.entry = entry;
+      this.loader = new RowLoader(tx, entry);
+    } else {
+      keepOthersOut(tx, entry, 'loaded');
+      this.entry = ownEmptyTable(tx, entry);
+      tx.changes++;
+      const { relations, geometry } = tx.core.parts;
+      const relation = relations.handleOf(this.entry);
+      this.loader = new BulkLoader(relation, frozenEncoder(entry.descriptor, geometry), relations.mapOf(this.entry));
+    }
+  }
+
+  /** Whether every row is in. */
+  get isWhole(): boolean {
+    return this.state === 'whole';
   }
 
   /** Loads the batches; gives the number of rows. When it fails or is returned from early, {@link undo} has been called. */
@@ -57,28 +79,87 @@ export class TableLoad {
     }
   }
 
-  /** Empties the table, unless every row is in. A failure on the way is left to the error that brought us here. */
+  /** Stops the load, unless every row is in. */
   undo(): void {
     if (this.state !== 'loading') return;
     this.state = 'undone';
     this.loader.abandon();
-    try {
-      this.relations.empty(this.entry);
-    } catch (error) {
-      if (!isStorageError(error)) throw error;
-    }
   }
 
   private refuseWhenUndone(): void {
-    if (this.state === 'undone') {
-      throw new StorageError('57014', `the load was stopped: the database was closed meanwhile`);
+    if (this.state === 'undone') throw new StorageError('57014', 'the load was stopped: its transaction was ended');
+  }
+}
+
+/** Adds ordinary rows, logged. */
+class RowLoader implements Loader {
+  rows = 0;
+  private readonly tx: DatabaseTransaction;
+  private readonly writer: HeapWriter;
+  private readonly types: readonly ColumnType<unknown>[];
+
+  constructor(tx: DatabaseTransaction, entry: CatalogEntry) {
+    this.tx = tx;
+    this.writer = tx.core.parts.relations.writerOf(entry);
+    this.types = entry.descriptor.columns.map(({ type }) => type);
+  }
+
+  append(columns: readonly Vector[], length: number): void {
+    const { tx, writer, types } = this;
+    for (let row = 0; row < length; row++) {
+      writer.insert(
+        tx.inner,
+        types.map((type, k) => vectorValue(type, columns[k], row)),
+      );
+      tx.changes++;
+      this.rows++;
     }
   }
+
+  finish(): void {}
+
+  abandon(): void {}
 }
 
 /** Options that a load takes; those of running it in slices among them. */
 export function checkLoadOptions(options: object): void {
   checkOptions('load', options, ['freeze', 'signal', 'onProgress']);
+}
+
+/**
+ * The table with files that this subtransaction made and nothing is in: nobody else can see rows there before its commit,
+ * nor after its end without one. Before that commit they are written and synced, since nothing of them is in the WAL.
+ * PostgreSQL: the conditions of COPY FREEZE, copyfrom.c; `smgrDoPendingSyncs`, storage.c.
+ */
+function ownEmptyTable(tx: DatabaseTransaction, entry: CatalogEntry): CatalogEntry {
+  const { relations } = tx.core.parts;
+  const relation = relations.handleOf(entry);
+  const isEmpty = relation.blockCount() === 0;
+  if (!isEmpty && hasRows(tx, entry)) {
+    throw new StorageError('55000', `table "${entry.name}" is not empty: rows can be frozen only in a new table`, {
+      hint: 'Load with freeze: false (--no-freeze), which adds to what is there.',
+    });
+  }
+  const xid = tx.inner.writeXid();
+  const own = isEmpty && tx.schema.madeBy(entry.name) === xid ? entry : replaceFiles(tx, entry);
+  const loaded = relations.handleOf(own);
+  tx.inner.onEnd({
+    beforeCommit() {
+      loaded.flush();
+      for (const fork of [loaded.main, loaded.vm]) if (fork.exists()) fork.sync();
+    },
+  });
+  return own;
+}
+
+/** Whether anybody could see a row: nobody else uses the table now. */
+function hasRows(tx: DatabaseTransaction, entry: CatalogEntry): boolean {
+  const snapshot = tx.inner.snapshot();
+  try {
+    return heapCount(tx.core.parts.relations.handleOf(entry), { snapshot }).rows > 0;
+  } finally {
+    snapshot.release();
+  }
 }
 
 function checkBatch(entry: CatalogEntry, { length, columns }: LoadBatch): void {
@@ -93,11 +174,4 @@ function checkBatch(entry: CatalogEntry, { length, columns }: LoadBatch): void {
       );
     }
   });
-}
-
-/** Adds the table's name to what an encoder threw, which knows the column only. */
-export function inTable(error: unknown, table: string): unknown {
-  if (!isStorageError(error) || error.message.includes(`"${table}"`)) return error;
-  const { code, message, detail, hint } = error;
-  return new StorageError(code, `table "${table}": ${message}`, { detail, hint, cause: error });
 }

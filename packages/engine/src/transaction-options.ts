@@ -42,6 +42,3 @@ export interface InsertOptions {
 export type Changes<Table extends TableDef> =
   | Partial<Row<Table>>
   | ((row: Row<Table>) => Partial<Row<Table>> | undefined);
-
-/** Strengths of a row lock, weakest first. PostgreSQL: FOR KEY SHARE, FOR SHARE, FOR NO KEY UPDATE, FOR UPDATE. */
-export type RowLockMode = 'key share' | 'share' | 'no key update' | 'update';

@@ -1,11 +1,26 @@
-// A transaction as users see it: statements on tables, savepoints, commit and rollback.
-import { type BlockNumber, type OffsetNumber, type RunOptions, StorageError } from '@blockwright/base';
+// A transaction as users see it: statements on tables, savepoints, commit and rollback. What a statement does to rows is in
+// rows.ts, what it does to tables in schema.ts, bulk loads in load.ts; here is when it may run and what its failure means.
+import {
+  type BlockNumber,
+  type OffsetNumber,
+  type RunOptions,
+  run,
+  runSync,
+  type Steps,
+  StorageError,
+} from '@blockwright/base';
+import type { CatalogEntry } from '@blockwright/catalog';
 import type { HeapCount } from '@blockwright/heap';
-import type { CountOptions, TableInfo } from './database.ts';
-import type { LoadBatch, LoadOptions } from './load.ts';
+import type { RowLockMode, Transaction } from '@blockwright/transam';
+import { type Core, unknownTable } from './core.ts';
+import { checkLoadOptions, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
+import { countRows, fetchRow, RowStatements } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
+import { createTable, dropTable } from './schema.ts';
+import { SchemaChanges } from './schema-changes.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
-import type { Changes, InsertOptions, RowLockMode, Tid } from './transaction-options.ts';
+import { type CountOptions, refuseOtherColumns, type TableInfo, tableInfo, tableOf } from './table-info.ts';
+import type { Changes, InsertOptions, Tid } from './transaction-options.ts';
 
 /**
  * An open transaction: `db.begin()` gives one, `db.transaction(fn)` lends one. Several may be open at once; a row that
@@ -14,9 +29,34 @@ import type { Changes, InsertOptions, RowLockMode, Tid } from './transaction-opt
  * or {@link rollbackTo}.
  */
 export class DatabaseTransaction implements Disposable {
-  /** Whether neither {@link commit} nor {@link rollback} was called. */
+  /** @internal */
+  readonly core: Core;
+  /** @internal */
+  readonly inner: Transaction;
+  /** @internal */
+  readonly schema: SchemaChanges;
+  /** Where the last row went that was inserted or updated: {@link lastTid}, without an object. */
+  lastBlock: BlockNumber = 0xffff_ffff;
+  lastOffset: OffsetNumber = 0;
+  /** Whether the last update was a HOT update: the row stayed on its page, and its TID the same. */
+  lastWasHot = false;
+  /** @internal Changes made so far: tells a statement that failed half-way from one that did nothing. */
+  changes = 0;
+  private readonly rows: RowStatements;
+  private load_: TableLoad | undefined = undefined;
+
+  /** @internal Made by `Database.begin`. */
+  constructor(core: Core, inner: Transaction) {
+    this.core = core;
+    this.inner = inner;
+    this.schema = new SchemaChanges(core.catalog);
+    this.rows = new RowStatements(this);
+    core.open.add(this);
+  }
+
+  /** Whether it has neither been committed nor rolled back. */
   get isOpen(): boolean {
-    throw notYet();
+    return this.inner.state === 'open' || this.inner.state === 'failed';
   }
 
   /**
@@ -26,29 +66,14 @@ export class DatabaseTransaction implements Disposable {
   get lastTid(): Tid {
     return { block: this.lastBlock, offset: this.lastOffset };
   }
-  /** {@link lastTid}, without an object. */
-  get lastBlock(): BlockNumber {
-    throw notYet();
-  }
-  get lastOffset(): OffsetNumber {
-    throw notYet();
-  }
-  /** Whether the last update was a HOT update: the row stayed on its page, and its TID the same. */
-  get lastWasHot(): boolean {
-    throw notYet();
-  }
 
   /**
    * Inserts rows, and gives their number. When one fails, the transaction has failed, unless it is the first.
    * @throws StorageError 54000 when a row fits no page, 23502 for a null in a NOT NULL column; TypeError for a value of
    *   the wrong type, or a row with a column that the table has not.
    */
-  insert<Table extends TableDef>(
-    _definition: Table,
-    _rows: Iterable<Row<Table>>,
-    _options: InsertOptions = {},
-  ): number {
-    throw notYet();
+  insert<Table extends TableDef>(definition: Table, rows: Iterable<Row<Table>>, options: InsertOptions = {}): number {
+    return this.write('insert', () => this.rows.insert(this.entryOf(definition), rows, options));
   }
 
   /**
@@ -59,102 +84,156 @@ export class DatabaseTransaction implements Disposable {
    *   read when it was changed since the snapshot.
    */
   update<Table extends TableDef>(
-    _definition: Table,
-    _block: BlockNumber,
-    _offset: OffsetNumber,
-    _changes: Changes<Table>,
+    definition: Table,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    changes: Changes<Table>,
   ): boolean {
-    throw notYet();
+    return this.write('update', () =>
+      this.rows.update(this.entryOf(definition), block, offset, changes as Changes<TableDef>),
+    );
   }
 
   /** Deletes the row at a TID, as {@link update} finds it. @returns false when no visible row stands there any more. */
-  delete(_definition: TableDef, _block: BlockNumber, _offset: OffsetNumber): boolean {
-    throw notYet();
+  delete(definition: TableDef, block: BlockNumber, offset: OffsetNumber): boolean {
+    return this.write('delete', () => this.rows.delete(this.entryOf(definition), block, offset));
   }
 
   /**
    * Locks the row at a TID until the transaction ends, or the savepoint in which it was locked is rolled back.
    * @returns false when no visible row stands there any more.
    */
-  lock(_definition: TableDef, _block: BlockNumber, _offset: OffsetNumber, _mode: RowLockMode = 'update'): boolean {
-    throw notYet();
+  lock(definition: TableDef, block: BlockNumber, offset: OffsetNumber, mode: RowLockMode = 'update'): boolean {
+    return this.write('lock a row', () => this.rows.lock(this.entryOf(definition), block, offset, mode));
   }
 
-  /** The row at a TID, or undefined when no visible row stands there. A chain of HOT updates is followed. */
-  fetch<Table extends TableDef>(
-    _definition: Table,
-    _block: BlockNumber,
-    _offset: OffsetNumber,
-  ): Row<Table> | undefined {
-    throw notYet();
+  /** The row at a TID, or undefined when no visible row stands there. It is followed as {@link update} follows it. */
+  fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
+    const entry = this.read(definition);
+    const snapshot = this.inner.snapshot();
+    try {
+      return fetchRow(this.core, entry, block, offset, snapshot) as Row<Table> | undefined;
+    } finally {
+      snapshot.release();
+    }
   }
 
   /** Scans the rows that are visible now, whatever is written while it goes on. It ends with the transaction at the latest. */
   scan<Table extends TableDef, Name extends ColumnName<Table>>(
-    _definition: Table,
-    _options: ScanOptions<Name>,
+    definition: Table,
+    options: ScanOptions<Name>,
   ): Scan<Table, Name> {
-    throw notYet();
+    return this.core.scan(this.read(definition), options, this.inner.snapshot(), this);
   }
 
   /** Counts the visible rows. */
-  count(_definition: TableDef, _options: CountOptions = {}): HeapCount {
-    throw notYet();
+  count(definition: TableDef, options: CountOptions = {}): HeapCount {
+    const entry = this.read(definition);
+    const snapshot = this.inner.snapshot();
+    try {
+      return countRows(this.core, entry, options, snapshot);
+    } finally {
+      snapshot.release();
+    }
   }
 
   /** Every table that this transaction sees. */
   tables(): TableInfo[] {
-    throw notYet();
+    this.enter();
+    return this.schema.entries().map((entry) => tableInfo(this.core, entry));
   }
 
   /** The definition of a table. @throws StorageError 42P01 when there is none of that name. */
-  table(_name: string): TableDef {
-    throw notYet();
+  table(name: string): TableDef {
+    this.enter();
+    return tableOf(this.entryNamed(name));
   }
 
   /** Creates an empty table; others see it once this is committed. @throws StorageError 42P07 when the name is taken. */
-  createTable(_definition: TableDef): void {
-    throw notYet();
+  createTable(definition: TableDef): void {
+    this.write('create a table', () => createTable(this, definition));
   }
 
   /**
    * Drops a table; its files are removed once this is committed.
-   * @throws StorageError 42P01 when there is none, 55006 when another transaction or scan uses it.
+   * @throws StorageError 42P01 when there is none, 42501 for a catalog, 55006 when another transaction or scan uses it.
    */
-  dropTable(_table: string | TableDef): void {
-    throw notYet();
+  dropTable(table: string | TableDef): void {
+    const name = typeof table === 'string' ? table : table.name;
+    this.write('drop a table', () => dropTable(this, this.entryNamed(name)));
   }
 
   /** {@link load}, driven through at once. */
-  loadSync(_definition: TableDef, _batches: Iterable<LoadBatch>, _options: LoadOptions = {}): number {
-    throw notYet();
+  loadSync(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions = {}): number {
+    return runSync(this.loadSteps(definition, batches, options));
   }
 
   /**
    * Fills an empty table from column vectors, and gives the number of rows. Frozen rows go to files made in this
    * transaction: a table that was there before gets new ones, which take the place of the old at commit, as PostgreSQL's
-   * TRUNCATE and COPY FREEZE in one transaction do.
+   * TRUNCATE and COPY FREEZE in one transaction do. While it goes on, the transaction may read, and nothing else.
+   * @throws StorageError 55000 when the table has rows, 54000 when a row fits no page: the transaction has failed then.
    */
-  load(_definition: TableDef, _batches: Iterable<LoadBatch>, _options: LoadOptions & RunOptions = {}): Promise<number> {
-    throw notYet();
+  load(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions & RunOptions = {}): Promise<number> {
+    return run(this.loadSteps(definition, batches, options), options);
+  }
+
+  /** @internal */
+  *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
+    checkLoadOptions(options);
+    this.enterWriting('load');
+    const before = this.changes;
+    try {
+      this.load_ = new TableLoad(this, this.entryOf(definition), options);
+      return yield* this.load_.run(batches);
+    } catch (error) {
+      this.failedBy(error, before);
+      throw error;
+    } finally {
+      if (this.load_?.isWhole === false) this.failedBy(interrupted(), before); // stopped between two steps
+      this.load_ = undefined;
+      this.endStatement();
+    }
   }
 
   /** Begins a savepoint, inside those that are open; gives its level, 1 for the outermost. */
   savepoint(): number;
   /** Runs `fn` in a savepoint: released when it returns, rolled back when it throws. */
   savepoint<Result>(fn: () => Result): Result;
-  savepoint<Result>(_fn?: () => Result): Result | number {
-    throw notYet();
+  savepoint<Result>(fn?: () => Result): Result | number {
+    this.enterWriting('begin a savepoint', false);
+    const level = this.inner.savepoint();
+    if (fn === undefined) return level;
+    try {
+      const result = fn();
+      refusePromise('savepoint', result);
+      this.releaseSavepoint(level);
+      return result;
+    } catch (error) {
+      if (this.isOpen && this.inner.level >= level && !this.core.hasStopped) {
+        this.rollbackTo(level);
+        this.releaseSavepoint(level);
+      }
+      throw error;
+    }
   }
 
   /** Ends a savepoint and those inside it, keeping what was done. By default the innermost. */
-  releaseSavepoint(_level?: number): void {
-    throw notYet();
+  releaseSavepoint(level: number = this.inner.level): void {
+    this.enterWriting('release a savepoint', false);
+    this.checkLevel(level);
+    this.inner.releaseSavepoint(level);
+    this.schema.release(level);
   }
 
   /** Takes back what was done since a savepoint; it stays open, as in PostgreSQL. By default the innermost. */
-  rollbackTo(_level?: number): void {
-    throw notYet();
+  rollbackTo(level: number = this.inner.level): void {
+    this.core.check();
+    if (!this.isOpen) throw ended();
+    this.checkLevel(level);
+    this.refuseWhileLoading('roll back to a savepoint');
+    this.inner.rollbackTo(level);
+    this.core.rolledBack(this, level);
   }
 
   /**
@@ -163,25 +242,144 @@ export class DatabaseTransaction implements Disposable {
    *   the commit record: the same; 58030 when the disk failed: only opening again tells whether it was committed.
    */
   commit(): void {
-    throw notYet();
+    this.prepareCommit();
+    try {
+      this.inner.commit();
+      this.schema.commit();
+    } finally {
+      this.finish();
+    }
+    this.core.tick();
   }
 
   /** {@link commit}, which joins with others in one sync off the main thread. Others see its effects once it resolves. */
-  commitAsync(): Promise<void> {
-    throw notYet();
+  async commitAsync(): Promise<void> {
+    this.prepareCommit();
+    try {
+      await this.inner.commitAsync();
+      this.schema.commit();
+    } finally {
+      this.finish();
+    }
+    this.core.tick();
   }
 
   /** Ends the transaction and takes everything back. Again, and after a commit, is fine. */
   rollback(): void {
-    throw notYet();
+    if (!this.isOpen) return;
+    this.load_?.undo();
+    this.core.closeScansOf(this);
+    try {
+      this.inner.abort();
+    } finally {
+      this.finish();
+    }
+    this.core.tick();
   }
 
   /** Rolls back, unless it has ended. */
   [Symbol.dispose](): void {
     this.rollback();
   }
+
+  /** @internal Finds what a definition names, as this transaction sees it, and refuses one that is not the table's own. */
+  entryOf(definition: TableDef): CatalogEntry {
+    const entry = this.entryNamed(definition.name);
+    refuseOtherColumns(entry, definition);
+    this.core.locks.share(entry, this);
+    return entry;
+  }
+
+  private entryNamed(name: string): CatalogEntry {
+    const entry = this.schema.find(name);
+    if (entry === undefined) throw unknownTable(name, this.schema.entries());
+    return entry;
+  }
+
+  private read(definition: TableDef): CatalogEntry {
+    this.enter();
+    return this.entryOf(definition);
+  }
+
+  private write<Result>(what: string, statement: () => Result): Result {
+    this.enterWriting(what);
+    const before = this.changes;
+    try {
+      return statement();
+    } catch (error) {
+      this.failedBy(error, before);
+      throw error;
+    } finally {
+      this.endStatement();
+    }
+  }
+
+  private enter(): void {
+    this.core.check();
+    const { state } = this.inner;
+    if (state === 'open') return;
+    if (state !== 'failed') throw ended();
+    throw new StorageError('25P02', 'a statement of this transaction has failed: it can only be rolled back', {
+      hint: 'Roll it back, or back to a savepoint that was begun before that statement.',
+    });
+  }
+
+  private enterWriting(what: string, needsDirectory = true): void {
+    this.enter();
+    if (needsDirectory) this.core.writing(what);
+    this.refuseWhileLoading(what);
+  }
+
+  private refuseWhileLoading(what: string): void {
+    if (this.load_ === undefined) return;
+    throw new StorageError('55006', `cannot ${what}: a load is going on in this transaction`);
+  }
+
+  private failedBy(error: unknown, before: number): void {
+    if (this.changes !== before && this.inner.state === 'open') this.inner.fail(error);
+  }
+
+  private endStatement(): void {
+    if (this.inner.state === 'open') this.inner.nextCommand();
+  }
+
+  private checkLevel(level: number): void {
+    if (Number.isInteger(level) && level >= 1 && level <= this.inner.level) return;
+    throw new StorageError('3B001', `there is no savepoint of level ${String(level)}`, {
+      detail: `${this.inner.level} are open.`,
+    });
+  }
+
+  private prepareCommit(): void {
+    this.core.check();
+    if (!this.isOpen) throw ended();
+    this.refuseWhileLoading('commit');
+    if (this.inner.state === 'failed') {
+      this.rollback();
+      throw new StorageError('25P02', 'the transaction was rolled back: one of its statements had failed');
+    }
+    this.core.closeScansOf(this);
+  }
+
+  /** It has ended, one way or the other: nothing is held any more. */
+  private finish(): void {
+    this.core.locks.release(this);
+    this.core.open.delete(this);
+  }
 }
 
-function notYet(): StorageError {
-  return new StorageError('0A000', 'transactions are not there yet');
+/** What a transaction lends is of no use once its function has returned: one that goes on afterwards is a mistake. */
+export function refusePromise(method: string, result: unknown): void {
+  if (typeof (result as { then?: unknown } | undefined)?.then !== 'function') return;
+  throw new TypeError(
+    `the function given to ${method} returned a promise, which would go on after the end: use transactionAsync`,
+  );
+}
+
+function ended(): StorageError {
+  return new StorageError('25P01', 'the transaction has ended');
+}
+
+function interrupted(): StorageError {
+  return new StorageError('57014', 'the load was stopped');
 }

@@ -30,6 +30,19 @@ function row(i: number): Row<typeof part> {
   };
 }
 
+/** Operations that change what is on a disk. */
+const CHANGING = [
+  'mkdir',
+  'rmdir',
+  'unlink',
+  'rename',
+  'link',
+  'write',
+  'truncate',
+  'sync',
+  'datasync',
+  'syncDirectory',
+];
 const rows = Array.from({ length: 500 }, (_, i) => row(i));
 const allColumns = Object.keys(part.columns) as (keyof typeof part.columns)[];
 
@@ -108,17 +121,32 @@ describe('opening', () => {
     Database.open('/data', { vfs }).close();
   });
 
-  it('is refused while a directory was not shut down cleanly', () => {
+  it('recovers a directory that was not shut down, and is refused for reading only: not a byte of it changes', () => {
     const vfs = made();
-    Database.open('/data', { vfs }); // and the process dies: the lock is gone with it
+    const crashed = Database.open('/data', { vfs });
+    crashed.createTable(part);
+    crashed.insert(part, rows); // and the process dies: the lock is gone with it
     vfs.unlink('/data/blockwright.pid');
     const other = new MemoryVfs();
     copyTree(vfs, other, '/data');
     copyTree(vfs, other, '/data', '/moved');
-    expect(() => Database.open('/moved', { vfs: other })).toThrow(
-      expect.objectContaining({ code: '55000', hint: expect.stringContaining('Recovery is not there yet') }),
+    other.journal.length = 0;
+    expect(() => Database.open('/moved', { vfs: other, readOnly: true })).toThrow(
+      expect.objectContaining({ code: '55000', hint: expect.stringContaining('blockwright recover -D /moved') }),
     );
-    expect(other.exists('/moved/blockwright.pid')).toBe(false);
+    expect(other.journal.filter(({ operation }) => CHANGING.includes(operation))).toEqual([]);
+    const log: string[] = [];
+    const recovered = Database.open('/moved', { vfs: other, onLog: (line) => log.push(line) });
+    expect(recovered.recovery).toMatchObject({ records: expect.any(Number), isRequired: true });
+    expect(log[0]).toMatch(/^redo starts at 0\/1[0-9A-F]{6}$/);
+    expect(log[1]).toMatch(/^redo done at 0\/1[0-9A-F]{6} system usage: CPU: user: .* s, system: .* s, elapsed: .* s$/);
+    expect(log.join('\n')).toContain('checkpoint complete (end-of-recovery)');
+    expect(byKey(recovered.scan(part, { columns: allColumns }).rows())).toEqual(rows);
+    recovered.close();
+    const again = Database.open('/moved', { vfs: other, readOnly: true });
+    expect(again.recovery).toBeUndefined();
+    expect(again.count(part).rows).toBe(rows.length);
+    again.close();
   });
 
   it.each<[string, (vfs: MemoryVfs) => void, string]>([
@@ -164,19 +192,7 @@ describe('read-only', () => {
       expect(change).toThrow(expect.objectContaining({ code: '25006' }));
     }
     database.close();
-    const changing = [
-      'mkdir',
-      'rmdir',
-      'unlink',
-      'rename',
-      'link',
-      'write',
-      'truncate',
-      'sync',
-      'datasync',
-      'syncDirectory',
-    ];
-    expect(vfs.journal.filter(({ operation }) => changing.includes(operation))).toEqual([]);
+    expect(vfs.journal.filter(({ operation }) => CHANGING.includes(operation))).toEqual([]);
   });
 });
 
@@ -301,17 +317,18 @@ describe('loading', () => {
     };
     expect(() => database.loadSync(copy, failing())).toThrow(boom);
     expect(database.count(copy)).toMatchObject({ rows: 0, pages: 0 });
+    const unlucky = table('unlucky', part.columns);
+    database.createTable(unlucky);
     const fault = vfs.plant({
       operation: 'truncate',
-      path: 'base/5/16386',
+      path: 'base/5/',
       errno: 'EIO',
       times: Number.POSITIVE_INFINITY,
     });
-    const unlucky = table('unlucky', part.columns);
-    database.createTable(unlucky);
     expect(() => database.loadSync(unlucky, failing())).toThrow(boom);
     fault.remove();
     expect(fault.hits).toBeGreaterThan(0);
+    expect(database.count(unlucky)).toMatchObject({ rows: 0, pages: 0 });
     const stopped = new AbortController();
     await expect(
       database.load(

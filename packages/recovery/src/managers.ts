@@ -1,5 +1,6 @@
 // Every resource manager that redo needs: here each subject is registered, and nowhere else is one known.
 import { type PendingCreates, type RedoPages, storageRecords, storageResourceManager } from '@blockwright/access';
+import { heapRecords, heapResourceManagers } from '@blockwright/heap';
 import {
   type CommitLog,
   commitLogRecords,
@@ -37,15 +38,17 @@ export function redoManagers(subjects: RedoSubjects): ResourceManagers<ResourceM
   const managers = new ResourceManagers<ResourceManager>()
     .register(xlogResourceManager(pages, counters))
     .register(storageResourceManager(pages, created, [visibilityTruncation]));
-  for (const manager of transactions) managers.register(manager);
+  for (const manager of [...transactions, ...heapResourceManagers(pages)]) managers.register(manager);
   return managers;
 }
 
 /** Those that name and print records: of every subject, for who reads a WAL. */
 export function allRecordDescribers(): ResourceManagers<RecordDescriber> {
-  return new ResourceManagers<RecordDescriber>()
+  const describers = new ResourceManagers<RecordDescriber>()
     .register(xlogRecords)
     .register(transactionRecords)
     .register(storageRecords)
     .register(commitLogRecords);
+  for (const records of heapRecords) describers.register(records);
+  return describers;
 }

@@ -10,6 +10,7 @@ import { dumpCommand } from './commands/dump.ts';
 import { initdbCommand } from './commands/initdb.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { loadCommand } from './commands/load.ts';
+import { recoverCommand } from './commands/recover.ts';
 import { tablesCommand } from './commands/tables.ts';
 import { type CommonFlags, Context } from './context.ts';
 import { ClosedPipe, UsageError } from './failures.ts';
@@ -116,6 +117,7 @@ async function createProgram(context: Context, args: readonly string[]): Promise
     dumpCommand(context),
     inspectCommand(context),
     checkCommand(context),
+    recoverCommand(context),
     await benchCommand(context, args),
   ];
   for (const command of commands) program.addCommand(command);

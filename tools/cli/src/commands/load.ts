@@ -5,6 +5,7 @@ import type { TextPool, TpchTableName } from '@blockwright/tpch';
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { UsageError } from '../failures.ts';
+import { openDatabase } from '../open.ts';
 import { addExamples, dataDirectory, dataOption, jsonOption, listOf, numberBetween } from '../options.ts';
 import { formatBytes, formatCount, formatDuration } from '../output/format.ts';
 
@@ -50,7 +51,7 @@ function tpchCommand(context: Context): Command {
         .default(['lineitem'], 'lineitem')
         .argParser(tablesValue),
     )
-    .addOption(new Option('--no-freeze', 'leave rows unfrozen and pages not all-visible, as before a vacuum'))
+    .addOption(new Option('--no-freeze', 'add ordinary rows, logged in the WAL, to what the table holds'))
     .addOption(jsonOption())
     .action((options: Options) => loadTpch(context, options));
   return addExamples(command, [
@@ -76,8 +77,7 @@ async function loadTpch(context: Context, options: Options): Promise<void> {
   if (options.scale > 1 && !Number.isInteger(options.scale)) {
     context.warning(`--scale=${options.scale} makes the rows of scale ${Math.floor(options.scale)}, as dbgen does`);
   }
-  const [{ Database }, { TextPool }] = await Promise.all([import('@blockwright/engine'), import('@blockwright/tpch')]);
-  const database = Database.open(directory, { onWarning: (message) => context.warning(message) });
+  const [database, { TextPool }] = await Promise.all([openDatabase(context, directory), import('@blockwright/tpch')]);
   const loaded: Loaded[] = [];
   try {
     const pool = await context.run(TextPool.openSteps());
@@ -109,16 +109,24 @@ async function loadTable(
   ]);
   const started = performance.now();
   const definition = tpchTable(name);
-  // An empty table of the same columns is filled: what an earlier load left when it was interrupted.
-  if (!database.tables().some((table) => table.name === name)) database.createTable(definition);
   const expected = rowCounts(options.scale)[name];
-  const rows = await context.withProgress(({ onProgress }) =>
-    database.load(definition, tableBatches(name, options.scale, { pool }), {
-      freeze: options.freeze,
-      signal: context.io.signal,
-      onProgress: (progress) => onProgress({ ...progress, total: Math.max(expected, progress.done) }),
-    }),
-  );
+  // Table and rows in one transaction: what is interrupted leaves neither.
+  const tx = database.begin();
+  let rows: number;
+  try {
+    // One of the same columns that is there and empty is filled.
+    if (!tx.tables().some((table) => table.name === name)) tx.createTable(definition);
+    rows = await context.withProgress(({ onProgress }) =>
+      tx.load(definition, tableBatches(name, options.scale, { pool }), {
+        freeze: options.freeze,
+        signal: context.io.signal,
+        onProgress: (progress) => onProgress({ ...progress, total: Math.max(expected, progress.done) }),
+      }),
+    );
+    tx.commit();
+  } finally {
+    tx.rollback();
+  }
   const info = database.tables().find((table) => table.name === name);
   return {
     table: name,

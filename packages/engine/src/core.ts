@@ -1,0 +1,185 @@
+// The parts of an open data directory, put together once: what the façade, its transactions and its loads work on.
+import type { PageLog, PendingCreates, RemovedFiles } from '@blockwright/access';
+import { nearestName, runSync, StorageError } from '@blockwright/base';
+import type { BufferPool } from '@blockwright/bufmgr';
+import { Catalog, type CatalogEntry, type CatalogTable, CatalogWriter } from '@blockwright/catalog';
+import type { ControlHolder } from '@blockwright/control';
+import type { BlockGeometry } from '@blockwright/geometry';
+import type { HeapWriter } from '@blockwright/heap';
+import type { Checkpointer, ObjectIds } from '@blockwright/recovery';
+import type { StorageManager } from '@blockwright/smgr';
+import type { CommitLog, Snapshot, Transactions } from '@blockwright/transam';
+import type { WalWriter } from '@blockwright/wal';
+import type { Relations } from './relations.ts';
+import { Scan, type ScanOptions } from './scan.ts';
+import type { ColumnName, TableDef } from './table.ts';
+import { TableLocks } from './table-locks.ts';
+import type { DatabaseTransaction } from './transaction.ts';
+
+/** What can only be there when the directory is written. */
+export interface WritingParts {
+  readonly wal: WalWriter;
+  readonly checkpointer: Checkpointer;
+  readonly oids: ObjectIds;
+  readonly removed: RemovedFiles;
+  readonly pendingCreates: PendingCreates;
+}
+
+export interface CoreParts {
+  readonly directory: string;
+  readonly geometry: BlockGeometry;
+  readonly control: ControlHolder;
+  readonly pool: BufferPool;
+  readonly storage: StorageManager;
+  readonly log: PageLog;
+  readonly commitLog: CommitLog;
+  readonly transactions: Transactions;
+  readonly relations: Relations;
+  /** Undefined when the directory is open read-only. */
+  readonly writing: WritingParts | undefined;
+  readonly onWarning: ((message: string) => void) | undefined;
+}
+
+/** One open data directory. */
+export class Core {
+  readonly parts: CoreParts;
+  readonly catalog: Catalog;
+  readonly catalogWriter: CatalogWriter;
+  readonly locks: TableLocks = new TableLocks();
+  /** Transactions that have not ended. */
+  readonly open: Set<DatabaseTransaction> = new Set();
+  /** Scans that have not ended, of transactions and outside of any. */
+  readonly scans: Set<Scan<TableDef, string>> = new Set();
+  closed = false;
+
+  /** @throws StorageError XX001 when the catalogs are damaged. */
+  constructor(parts: CoreParts) {
+    this.parts = parts;
+    const { relations, transactions } = parts;
+    const snapshot = transactions.snapshot();
+    try {
+      this.catalog = Catalog.read(
+        (relfilenode, name) => relations.handleOf({ relfilenode, name, persistence: 'p', fillfactor: 100 }),
+        snapshot,
+      );
+    } finally {
+      snapshot.release();
+    }
+    this.catalogWriter = new CatalogWriter((table) => this.catalogHeapWriter(table));
+  }
+
+  /**
+   * To be called first by whatever a user calls.
+   * @throws StorageError 55000 when the directory was closed, 58030 when the engine has stopped.
+   */
+  check(): void {
+    const { directory, log, storage } = this.parts;
+    if (this.closed) throw new StorageError('55000', `data directory "${directory}" is closed`);
+    if (log.failed !== undefined) throw stopped(directory, log.failed);
+    storage.pending.refuseIfPoisoned();
+  }
+
+  /** Whether a disk that failed, or a change that could not be finished, has stopped the engine. */
+  get hasStopped(): boolean {
+    const { log, storage } = this.parts;
+    return log.failed !== undefined || storage.pending.poisoned;
+  }
+
+  /** @throws StorageError 25006 when the directory is open read-only. */
+  writing(what: string): WritingParts {
+    const { writing, directory } = this.parts;
+    if (writing !== undefined) return writing;
+    throw new StorageError('25006', `cannot ${what}: data directory "${directory}" is open read-only`);
+  }
+
+  /** A scan of what `snapshot` sees, for `owner`'s statement; it gives the snapshot back when it ends. */
+  scan<Table extends TableDef, Name extends ColumnName<Table>>(
+    entry: CatalogEntry,
+    options: ScanOptions<Name>,
+    snapshot: Snapshot,
+    owner: DatabaseTransaction | undefined,
+  ): Scan<Table, Name> {
+    let scan: Scan<Table, Name> | undefined;
+    const release = (of: Scan<TableDef, string>): void => {
+      snapshot.release();
+      this.scans.delete(of);
+      if (owner === undefined) this.locks.release(of);
+    };
+    try {
+      const { relfilenode } = entry;
+      scan = new Scan(this.parts.relations.handleOf(entry), entry.descriptor, options, {
+        snapshot,
+        relfilenode,
+        owner,
+        release,
+      });
+      if (owner === undefined) this.locks.share(entry, scan);
+      this.scans.add(scan as unknown as Scan<TableDef, string>);
+      return scan;
+    } catch (error) {
+      snapshot.release();
+      throw error;
+    }
+  }
+
+  /** Ends the scans of a transaction, which is about to end. */
+  closeScansOf(owner: DatabaseTransaction): void {
+    for (const scan of [...this.scans]) if (scan.owner === owner) scan.stop('its transaction has ended');
+  }
+
+  /** A savepoint was rolled back: names and tables that were kept from others for it are theirs again. */
+  rolledBack(tx: DatabaseTransaction, level: number): void {
+    for (const name of tx.schema.rollbackTo(level)) {
+      this.locks.giveName(name, tx);
+      const entry = this.catalog.find(name);
+      if (entry !== undefined) this.locks.readmit(entry.oid, tx);
+    }
+  }
+
+  /** Lets a checkpoint begin or go on; called when a transaction has ended, and by a timer. */
+  tick(): void {
+    if (!this.closed) this.parts.writing?.checkpointer.tick();
+  }
+
+  /**
+   * Ends everything that is going on, and closes the files: after a checkpoint, unless nothing is written or the engine has
+   * stopped. When it throws, all is closed none the less, and the directory counts as crashed.
+   */
+  shutDown(): void {
+    for (const tx of [...this.open]) if (tx.isOpen) tx.rollback();
+    for (const scan of [...this.scans]) scan.stop('the database was closed');
+    this.closed = true;
+    const { writing, pool, storage, commitLog } = this.parts;
+    try {
+      if (writing !== undefined && !this.hasStopped) runSync(writing.checkpointer.steps('shutdown'));
+    } finally {
+      writing?.wal.close();
+      commitLog.close();
+      pool.abandon();
+      storage.close();
+    }
+  }
+
+  private catalogHeapWriter(table: CatalogTable): HeapWriter {
+    return this.parts.relations.writerOf(this.catalog.find(table.name) as CatalogEntry);
+  }
+}
+
+/** @throws StorageError 42P01 for a name that stands for no table, with the one that was probably meant. */
+export function unknownTable(name: string, entries: readonly CatalogEntry[]): StorageError {
+  const nearest = nearestName(
+    name,
+    entries.map((known) => known.name),
+  );
+  return new StorageError('42P01', `table "${name}" does not exist`, {
+    hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
+  });
+}
+
+function stopped(directory: string, cause: unknown): StorageError {
+  return new StorageError('58030', `the engine has stopped: data directory "${directory}" is not used any more`, {
+    detail: cause instanceof Error ? cause.message : String(cause),
+    hint: 'Close the data directory and open it again: what reached the disk is decided then.',
+    cause,
+  });
+}

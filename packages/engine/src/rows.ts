@@ -1,0 +1,172 @@
+// What statements do to rows: values in, values out, and the way from a TID to the version that may be written.
+import { type BlockNumber, checkOptions, isStorageError, type OffsetNumber, StorageError } from '@blockwright/base';
+import type { CatalogEntry } from '@blockwright/catalog';
+import {
+  type HeapCount,
+  type HeapWriter,
+  heapCount,
+  heapFetch,
+  TM_DELETED,
+  TM_INVISIBLE,
+  TM_OK,
+  TM_UPDATED,
+} from '@blockwright/heap';
+import type { RowLockMode, Snapshot } from '@blockwright/transam';
+import { RowDecoder } from '@blockwright/tuple';
+import type { Core } from './core.ts';
+import { RowFinder } from './row-finder.ts';
+import type { TableDef } from './table.ts';
+import type { CountOptions } from './table-info.ts';
+import type { DatabaseTransaction } from './transaction.ts';
+import type { Changes, InsertOptions } from './transaction-options.ts';
+
+const finder = new RowFinder();
+
+/** The row that `snapshot` sees when it follows a TID. */
+export function fetchRow(
+  core: Core,
+  entry: CatalogEntry,
+  block: BlockNumber,
+  offset: OffsetNumber,
+  snapshot: Snapshot,
+): Record<string, unknown> | undefined {
+  const relation = core.parts.relations.handleOf(entry);
+  const decoder = RowDecoder.for(entry.descriptor);
+  const row = heapFetch(relation, decoder, block, offset, { snapshot, followChain: true });
+  if (row !== undefined || !finder.find(relation, block, offset, snapshot)) return row;
+  return heapFetch(relation, decoder, finder.block, finder.offset, { snapshot });
+}
+
+export function countRows(core: Core, entry: CatalogEntry, options: CountOptions, snapshot: Snapshot): HeapCount {
+  checkOptions('count', options, ['map', 'unknown']);
+  const { relations } = core.parts;
+  const map = options.map === false ? undefined : relations.mapOf(entry);
+  return heapCount(relations.handleOf(entry), { map, snapshot, unknown: options.unknown });
+}
+
+/** Writes rows for one transaction. */
+export class RowStatements {
+  private readonly owner: DatabaseTransaction;
+
+  constructor(owner: DatabaseTransaction) {
+    this.owner = owner;
+  }
+
+  insert(entry: CatalogEntry, rows: Iterable<object>, options: InsertOptions): number {
+    checkOptions('insert', options, ['tids']);
+    const { owner } = this;
+    const names = columnNames(entry);
+    const writer = this.writerOf(entry);
+    let count = 0;
+    for (const row of rows) {
+      checkOptions(`a row of "${entry.name}"`, row, names);
+      try {
+        writer.insert(owner.inner, valuesOf(row, names));
+      } catch (error) {
+        throw inTable(error, entry.name);
+      }
+      owner.changes++;
+      owner.lastBlock = writer.block;
+      owner.lastOffset = writer.offset;
+      options.tids?.push({ block: writer.block, offset: writer.offset });
+      count++;
+    }
+    return count;
+  }
+
+  update(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber, changes: Changes<TableDef>): boolean {
+    const { owner } = this;
+    const names = columnNames(entry);
+    if (typeof changes !== 'function') checkOptions(`a change of "${entry.name}"`, changes, names);
+    const relation = owner.core.parts.relations.handleOf(entry);
+    const decoder = RowDecoder.for(entry.descriptor);
+    const writer = this.writerOf(entry);
+    return this.onVersion(entry, block, offset, (b, o, root, snapshot) => {
+      const row = heapFetch(relation, decoder, b, o, { snapshot });
+      if (row === undefined) return TM_INVISIBLE;
+      const changed = typeof changes === 'function' ? changes(row) : changes;
+      if (changed === undefined) return UNCHANGED;
+      if (typeof changes === 'function') checkOptions(`a change of "${entry.name}"`, changed, names);
+      const verdict = writer.update(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot, true);
+      if (verdict === TM_OK) {
+        owner.lastWasHot = writer.wasHot;
+        owner.lastBlock = writer.block;
+        owner.lastOffset = writer.wasHot ? root : writer.offset;
+      }
+      return verdict;
+    });
+  }
+
+  delete(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber): boolean {
+    const { inner } = this.owner;
+    const writer = this.writerOf(entry);
+    return this.onVersion(entry, block, offset, (b, o, _root, snapshot) => writer.delete(inner, b, o, snapshot));
+  }
+
+  lock(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber, mode: RowLockMode): boolean {
+    const { inner } = this.owner;
+    const writer = this.writerOf(entry);
+    return this.onVersion(entry, block, offset, (b, o, _root, snapshot) => writer.lock(inner, b, o, mode, snapshot));
+  }
+
+  /** Writes to the version of a row that may be written: when another one was committed meanwhile, to that. */
+  private onVersion(
+    entry: CatalogEntry,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    write: (block: BlockNumber, offset: OffsetNumber, root: OffsetNumber, snapshot: Snapshot) => number,
+  ): boolean {
+    const { owner } = this;
+    const relation = owner.core.parts.relations.handleOf(entry);
+    for (;;) {
+      const snapshot = owner.inner.snapshot();
+      try {
+        if (!finder.find(relation, block, offset, snapshot)) return false;
+        const verdict = write(finder.block, finder.offset, finder.root, snapshot);
+        if (verdict === TM_OK) {
+          owner.changes++;
+          return true;
+        }
+        if (verdict === UNCHANGED || verdict === TM_DELETED || verdict === TM_INVISIBLE) return false;
+        if (verdict !== TM_UPDATED) throw modifiedMeanwhile(entry);
+      } catch (error) {
+        throw inTable(error, entry.name);
+      } finally {
+        snapshot.release();
+      }
+    }
+  }
+
+  private writerOf(entry: CatalogEntry): HeapWriter {
+    return this.owner.core.parts.relations.writerOf(entry);
+  }
+}
+
+/** Beside the heap's own verdicts: the caller wanted no change. */
+const UNCHANGED = -1;
+
+/** The function that an update was given has itself updated or deleted the row. PostgreSQL: 27000. */
+function modifiedMeanwhile(entry: CatalogEntry): StorageError {
+  return new StorageError('55000', `table "${entry.name}": the row was changed by the function that was to change it`);
+}
+
+function columnNames(entry: CatalogEntry): readonly string[] {
+  let names = namesOf.get(entry);
+  if (names === undefined) {
+    names = entry.descriptor.columns.map((column) => column.name);
+    namesOf.set(entry, names);
+  }
+  return names;
+}
+const namesOf = new WeakMap<CatalogEntry, readonly string[]>();
+
+function valuesOf(row: object, names: readonly string[]): unknown[] {
+  return names.map((name) => (row as Record<string, unknown>)[name]);
+}
+
+/** Adds the table's name to what an encoder threw, which knows the column only. */
+export function inTable(error: unknown, table: string): unknown {
+  if (!isStorageError(error) || error.message.includes(`"${table}"`)) return error;
+  const { code, message, detail, hint } = error;
+  return new StorageError(code, `table "${table}": ${message}`, { detail, hint, cause: error });
+}
