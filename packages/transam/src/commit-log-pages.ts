@@ -157,13 +157,13 @@ export class CommitLogPages {
     this.refuseBroken();
     const { vfs, directory } = this.options;
     let removed = 0;
+    for (const number of [...this.cache.keys()]) {
+      if (goes(number >>> SEGMENT_PAGES_SHIFT)) this.cache.delete(number);
+    }
     for (const name of vfs.readdir(directory)) {
       if (!/^[0-9A-F]{4,6}$/.test(name)) continue;
       const segment = Number.parseInt(name, 16);
       if (!goes(segment)) continue;
-      for (const number of [...this.cache.keys()]) {
-        if (number >>> SEGMENT_PAGES_SHIFT === segment) this.cache.delete(number);
-      }
       this.files.get(segment)?.close();
       this.files.delete(segment);
       this.unsynced.delete(segment);

@@ -332,15 +332,16 @@ export class Transaction {
   private logCommit(flush: boolean): Lsn {
     const { wal } = this.transactions;
     if (wal === undefined) return 0;
-    let mark: WalMark | undefined;
+    let inserted: WalMark | undefined;
     try {
-      mark = wal.mark();
+      const mark = wal.mark();
       const lsn = insertEnd(wal, XACT_COMMIT, this.topXid, this.endOf(this.children, filesOf(this.actions, true)));
+      inserted = mark;
       if (flush) wal.flush(lsn);
       else wal.write(lsn);
       return lsn;
     } catch (error) {
-      if (mark !== undefined && !this.takeBack(wal, mark, error)) throw error;
+      if (inserted !== undefined && !this.takeBack(wal, inserted, error)) throw error;
       this.state = 'open';
       this.abort();
       throw error;

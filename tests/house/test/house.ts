@@ -56,6 +56,7 @@ export const FILES_THAT_DIVIDE = [
   'packages/amcheck/src/file-bytes.cold.ts', // files above 4 GiB, once a file or once a run of blocks
   'packages/base/src/words.ts', // halving a safe integer into two words, by a multiplication
   'packages/geometry/src/constants.cold.ts', // six times in a process's life
+  'packages/transam/src/multixact-members.cold.ts', // members lie in groups of 20 bytes: once a multixact
   'packages/vfs/src/contract.ts', // laws that tests run over every implementation
 ];
 
