@@ -65,12 +65,14 @@ export function tableTargets(tables) {
   };
   const scratch = tables.map(({ geometry }) => new heap.PageTuples(geometry));
   const unknown = new Uint32Array(1);
+  const hints = heap.HintSink.for(tables[0].plain.relation);
   const lineCount = (m, base, geometry) => heap.linePointerCount(m, base, geometry.size, 'table', 0);
   /** While some scans live, V8 keeps what it knows of their shape. */
   const kept = [];
   const scanOf = (n, which) => {
     const t = tablesOf(n);
-    const scan = new heap.HeapScan(t[which].relation, t.descriptor, { columns: COLUMNS });
+    const by = which === 'plain' ? { snapshot: t.snapshot } : {};
+    const scan = new heap.HeapScan(t[which].relation, t.descriptor, { columns: COLUMNS, ...by });
     if (kept.length < 2 * tables.length) kept.push(scan);
     return scan;
   };
@@ -184,10 +186,34 @@ export function tableTargets(tables) {
       'countJudged',
       onPage((m, base, g) => heap.countJudged(m, base, g.size, lineCount(m, base, g), unknown)),
     ),
+    free(
+      heap,
+      'collectForSnapshot',
+      onPage((m, base, g, n) => {
+        const t = tablesOf(n);
+        return heap.collectForSnapshot(m, base, g.size, 0, 'table', t.snapshot, hints, scratch[n % tables.length]);
+      }),
+    ),
+    free(
+      heap,
+      'countForSnapshot',
+      onPage((m, base, g, n) =>
+        heap.countForSnapshot(m, base, g.size, lineCount(m, base, g), tablesOf(n).snapshot, hints),
+      ),
+    ),
+    free(heap, 'satisfiesMvcc', (n) => {
+      const { pool, plain, snapshot, geometry } = tablesOf(n);
+      const id = pool.pin(plain.relation.main, n % 3);
+      const m = pool.memory(id);
+      const base = pool.base(id);
+      const offset = 1 + (n % lineCount(m, base, geometry));
+      heap.satisfiesMvcc(m, page.itemPosition(m, base, offset), snapshot, hints);
+      pool.unpin(id);
+    }),
     free(heap, 'judgeByHints', (n) => heap.judgeByHints(n % 2 === 0 ? 0x0b00 : 0x0900, 3, 0)),
-    method(heap.HeapScan, 'next', (n) => scanOf(n, n % 2 === 0 ? 'frozen' : 'hinted').next()),
+    method(heap.HeapScan, 'next', (n) => scanOf(n, ['frozen', 'hinted', 'plain'][n % 3]).next()),
     method(heap.HeapScan, 'readPage', (n) => {
-      const scan = scanOf(n, 'hinted');
+      const scan = scanOf(n, n % 2 === 0 ? 'hinted' : 'plain');
       scan.readPage(0, scan.batch);
     }),
     method(
