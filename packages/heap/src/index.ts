@@ -9,7 +9,7 @@ export { HeapInserter } from './insert.ts';
 export { linePointerCount } from './line-pointers.ts';
 export { BulkLoader, type BulkLoadOptions } from './load.ts';
 export { heapMarkAllVisible } from './mark-all-visible.ts';
-export { maskHeapPage } from './mask.ts';
+export { maskHeapPage, maskReplayedHeapPage } from './mask.ts';
 export { type HeapPageStats, heapPageStats } from './page-stats.ts';
 export { heapPagePruneOpt, heapPrunePage, type PruneOptions } from './prune.ts';
 export type { PruneState } from './prune-state.ts';

@@ -1,5 +1,5 @@
-// What may differ between two copies of a heap page that hold the same rows at the same places, put to zero: so that the
-// rest can be compared byte for byte.
+// What may differ between two copies of a heap page, put to zero, so that the rest can be compared byte for byte: of two
+// that hold the same rows at the same places, and of a page and its like after a replay of the WAL.
 import type { BlockGeometry } from '@blockwright/geometry';
 import {
   checkPageBounds,
@@ -10,7 +10,12 @@ import {
   lpLength,
   lpOffset,
   type PageMemory,
+  PD_ALL_VISIBLE,
+  PD_HAS_FREE_LINES,
+  PD_PAGE_FULL,
+  pageFlags,
   pageIsZero,
+  pageLower,
   pageMaxOffset,
   pageSetFlags,
   pageSetLsn,
@@ -22,6 +27,9 @@ import {
 import {
   HEAP_TUPLE_HEADER_BYTES,
   HEAP_XACT_MASK,
+  HEAP_XMAX_COMMITTED,
+  HEAP_XMAX_INVALID,
+  isXminFrozen,
   setTupleCommandId,
   setTupleInfomask,
   setTupleXmax,
@@ -58,4 +66,38 @@ function maskTuple(m: PageMemory, pos: number): void {
   setTupleXmax(m, pos, 0);
   setTupleCommandId(m, pos, 0);
   setTupleInfomask(m, pos, tupleInfomask(m, pos) & ~HEAP_XACT_MASK);
+}
+
+/**
+ * Zeroes, in place, what a page's changes and their replay need not have in common: LSN and checksum, the hints
+ * (`pd_prune_xid`, PD_PAGE_FULL, PD_HAS_FREE_LINES, PD_ALL_VISIBLE), the unused space, each tuple's command id and padding, and
+ * its transaction bits, of a frozen tuple those about xmax alone. Exactly that. PostgreSQL: `heap_mask`, heapam_xlog.c.
+ * @throws StorageError XX001 when the page's bounds cannot be believed.
+ */
+export function maskReplayedHeapPage(m: PageMemory, base: number, g: BlockGeometry): void {
+  if (pageIsZero(m, base, g)) return;
+  checkPageBounds(m, base, g);
+  pageSetLsn(m, base, 0, 0);
+  pageStoreChecksum(m, base, 0);
+  pageSetFlags(m, base, pageFlags(m, base) & ~(PD_PAGE_FULL | PD_HAS_FREE_LINES | PD_ALL_VISIBLE));
+  pageSetPruneXid(m, base, 0);
+  const upper = pageUpper(m, base);
+  const special = pageSpecial(m, base);
+  m.u8.fill(0, base + pageLower(m, base), base + upper);
+  const last = pageMaxOffset(m, base);
+  for (let o = 1; o <= last; o++) {
+    const lp = linePointer(m, base, o);
+    const length = lpLength(lp);
+    if (length === 0 || !itemIsInBounds(lp, upper, special)) continue;
+    const pos = base + lpOffset(lp);
+    if (lpFlags(lp) === LP_NORMAL && length >= HEAP_TUPLE_HEADER_BYTES) maskReplayedTuple(m, pos);
+    m.u8.fill(0, pos + length, pos + ((length + 7) & ~7));
+  }
+}
+
+function maskReplayedTuple(m: PageMemory, pos: number): void {
+  const infomask = tupleInfomask(m, pos);
+  const hints = isXminFrozen(infomask) ? HEAP_XMAX_INVALID | HEAP_XMAX_COMMITTED : HEAP_XACT_MASK;
+  setTupleInfomask(m, pos, infomask & ~hints);
+  setTupleCommandId(m, pos, 0);
 }
