@@ -141,7 +141,7 @@ interface Crash {
 }
 
 const crash: fc.Arbitrary<Crash> = fc.record({
-  at: fc.nat({ max: 1000 }),
+  at: fc.noBias(fc.nat({ max: 1000 })),
   seed: fc.nat(),
   checkpoint: fc.nat({ max: 2 }),
   again: fc.array(fc.record({ most: fc.nat({ max: 60 }), seed: fc.nat() }), { maxLength: 2 }),
@@ -186,7 +186,7 @@ describe.each(BLOCK_SIZES)('pages of %i bytes', (size) => {
       }),
       { numRuns: size <= 8192 ? 30 : 15 },
     );
-    expect(replayed).toBeGreaterThan(100);
+    expect(replayed).toBeGreaterThan(20);
   });
 });
 
