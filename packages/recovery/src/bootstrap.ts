@@ -26,6 +26,7 @@ export function bootstrapWal(vfs: Vfs, directory: string, control: ControlFile):
     putCheckpoint(wal, XLOG_CHECKPOINT_SHUTDOWN, data);
     const end = wal.insert(0);
     wal.flush(end);
+    vfs.syncDirectory(directory);
     return { ...control, checkpoint: { record: wal.lastStart, redo, durable: end, incarnation, timeMs } };
   } finally {
     wal.close();
