@@ -1,5 +1,5 @@
 // Files of relations that a transaction dropped, or made and did not keep. All but the first segment of the main fork go
-// at once; that one stays, empty, until the next checkpoint is done: so the number is not given to another relation whose
+// at once; that one stays, empty, until the next checkpoint is as good as done: so the number is not given to another relation whose
 // files a replay of the removal would take for the old ones. PostgreSQL: mdunlink, md.c, and `SyncPostCheckpoint`, sync.c.
 import { isStorageError, type RelationLocator } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
@@ -48,7 +48,10 @@ export class RemovedFiles {
     this.waiting = [];
   }
 
-  /** That checkpoint is done: no replay starts before it, and the names can go. */
+  /**
+   * That checkpoint is durable but for the control file: the names can go, and are synced before it says so. A crash in
+   * between replays the removal; one afterwards would leave them for ever.
+   */
   afterCheckpoint(): void {
     const gone = this.old;
     this.old = [];

@@ -1,6 +1,7 @@
 // An engine in small, on a disk that can crash: a heap-like and a map-like fork, changed through the page log by records
 // of three kinds, with a model beside it that knows what every page was after every record.
 import {
+  type MapTruncation,
   PAGE_KEEP_DATA,
   PAGE_STANDARD,
   PAGE_WILL_INIT,
@@ -158,14 +159,16 @@ export class World {
   mark(mapBlock: number, at: number, value: number): Lsn {
     const { pool, log, relation } = this;
     const map = this.pinMap(mapBlock);
-    log.begin(relation, RM_HEAP, MAP, 1, 8);
-    log.u16(at);
-    log.u8(value);
-    pool.memory(map).u8[pool.base(map) + at] = value;
-    log.page(0, relation.vm, map, 0);
-    const lsn = log.finish(0);
-    pool.unpin(map);
-    return lsn;
+    try {
+      log.begin(relation, RM_HEAP, MAP, 1, 8);
+      log.u16(at);
+      log.u8(value);
+      pool.memory(map).u8[pool.base(map) + at] = value;
+      log.page(0, relation.vm, map, 0);
+      return log.finish(0);
+    } finally {
+      pool.unpin(map);
+    }
   }
 
   /** Sets a "hint bit" on a page: no record of its own. */
@@ -264,26 +267,32 @@ export function readerOf(vfs: SimulatedVfs): WalReader {
   return new WalReader({ vfs, directory: WAL, segmentSize: SEGMENT_SIZE, systemIdentifier: SYSTEM, incarnation: 1 });
 }
 
+export interface ReplayOptions {
+  /** So many records, then no more. */
+  readonly most?: number;
+  readonly segmentBlocks?: number;
+  readonly maps?: readonly MapTruncation[];
+  /** As if no record had an image. */
+  readonly images?: boolean;
+}
+
 /** Replays the WAL of a disk from a redo point on, into files and a pool of their own. */
-export function replay(
-  vfs: SimulatedVfs,
-  from: Lsn,
-  g: BlockGeometry,
-  options: { readonly buffers?: number; readonly most?: number; readonly upTo?: Lsn } = {},
-): Redone {
-  const storage = new StorageManager({ vfs, directory: '/data', geometry: g, segmentBlocks: 8 });
-  const pool = new BufferPool({ geometry: g, buffers: options.buffers ?? 16 });
+export function replay(vfs: SimulatedVfs, from: Lsn, g: BlockGeometry, options: ReplayOptions = {}): Redone {
+  const { segmentBlocks = 8, maps = [], images = true } = options;
+  const storage = new StorageManager({ vfs, directory: '/data', geometry: g, segmentBlocks });
+  const pool = new BufferPool({ geometry: g, buffers: 16 });
   storage.fillGaps();
   const pages = new RedoPages({ pool, storage });
   const created = new PendingCreates();
   const managers = new ResourceManagers<ResourceManager>()
     .register({ id: RM_HEAP, name: 'Toy', identify: () => '', describe: () => '', redo: (r) => redo(pages, r) })
     .register({ id: RM_XLOG, name: 'XLOG', identify: () => '', describe: () => '', redo: (r) => redo(pages, r) })
-    .register(storageResourceManager(pages, created, []));
+    .register(storageResourceManager(pages, created, maps));
   const reader = readerOf(vfs);
   reader.seek(from);
   let records = 0;
   while (records < (options.most ?? Number.POSITIVE_INFINITY) && reader.next()) {
+    if (!images) reader.record.hasImage.fill(0);
     managers.get(reader.record.rmgr)?.redo(reader.record);
     records++;
   }
