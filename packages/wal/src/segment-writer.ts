@@ -50,7 +50,9 @@ export class SegmentWriter {
   write(bytes: Uint8Array, at: number, length: number, lsn: Lsn): number {
     const { layout } = this;
     const start = layout.start(lsn);
-    const file = this.file !== undefined && this.fileStart === start ? this.file : this.open(start);
+    // A segment is synced before a later one gets a byte: what flush has to sync lies in one file.
+    if (start > this.fileStart) this.sync();
+    const file = this.open(start);
     const offset = layout.offset(lsn);
     this.writes++;
     const count = file.write(bytes, at, length, offset);
@@ -59,8 +61,6 @@ export class SegmentWriter {
         hint: 'Free some disk space.',
       });
     }
-    // A segment is synced before its successor gets a byte: what flush has to sync lies in one file.
-    if (offset + count === layout.size) this.finish();
     return count;
   }
 
@@ -80,7 +80,7 @@ export class SegmentWriter {
   /** Forces what was written to the disk. */
   sync(): void {
     const { file } = this;
-    if (file === undefined) return; // the last byte written was a segment's last
+    if (file === undefined) return;
     this.forced(() => file.datasync());
   }
 
@@ -136,11 +136,6 @@ export class SegmentWriter {
     this.file = file;
     this.fileStart = start;
     return file;
-  }
-
-  private finish(): void {
-    this.sync();
-    this.closeFile();
   }
 
   private closeFile(): void {

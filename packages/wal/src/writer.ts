@@ -65,17 +65,30 @@ export interface WalMark {
 }
 
 class Mark implements WalMark {
+  readonly writer: WalWriter;
   readonly lsn: Lsn;
   readonly lastStart: Lsn;
-  readonly generation: number;
+  readonly counts: Readonly<Counts>;
+  /** Rewinds that the writer had done. */
+  generation: number;
   /** Where the first record inserted after the mark ends; -1 while there is none. */
   firstEnd: Lsn = -1;
 
-  constructor(lsn: Lsn, lastStart: Lsn, generation: number) {
-    this.lsn = lsn;
+  constructor(writer: WalWriter, lastStart: Lsn, counts: Counts, generation: number) {
+    this.writer = writer;
+    this.lsn = writer.insertedUpTo;
     this.lastStart = lastStart;
+    this.counts = { ...counts };
     this.generation = generation;
   }
+}
+
+/** What was inserted. */
+interface Counts {
+  records: number;
+  bytes: number;
+  images: number;
+  imageBytes: number;
 }
 
 const DEFAULT_BUFFER_BYTES = 1 << 22;
@@ -108,10 +121,7 @@ export class WalWriter {
   private generation: number = 0;
   private isClosed: boolean = false;
   private failure: unknown = undefined;
-  private recordCount: number = 0;
-  private recordBytes: number = 0;
-  private imageCount: number = 0;
-  private imageBytes: number = 0;
+  private counts: Counts = { records: 0, bytes: 0, images: 0, imageBytes: 0 };
 
   /**
    * @throws RangeError for a value that cannot be; StorageError XX001 when the page that `start` is in the middle of is
@@ -169,14 +179,7 @@ export class WalWriter {
   }
 
   get stats(): WalStats {
-    return {
-      records: this.recordCount,
-      bytes: this.recordBytes,
-      images: this.imageCount,
-      imageBytes: this.imageBytes,
-      writes: this.segments.writes,
-      syncs: this.segments.syncs,
-    };
+    return { ...this.counts, writes: this.segments.writes, syncs: this.segments.syncs };
   }
 
   /**
@@ -187,7 +190,7 @@ export class WalWriter {
    * troubles of the disk.
    */
   reserve(bytes: number): void {
-    if (this.ring.end + walBytes(bytes) > this.roomUpTo) this.makeRoom(bytes);
+    if (!(this.ring.end + walBytes(bytes) <= this.roomUpTo)) this.makeRoom(bytes);
     this.record.ensure(bytes);
   }
 
@@ -197,15 +200,15 @@ export class WalWriter {
    * @throws TypeError when no record was begun; without a {@link reserve}, what that throws.
    */
   insert(xid: Xid): Lsn {
-    const { record, ring } = this;
+    const { record, ring, counts } = this;
     const total = record.seal();
     if (ring.end + walBytes(total) > this.roomUpTo) this.makeRoom(total);
     const end = ring.add(record, total, xid);
-    this.recordCount++;
-    this.recordBytes += total;
+    counts.records++;
+    counts.bytes += total;
     if (record.images !== 0) {
-      this.imageCount += record.images;
-      this.imageBytes += record.imagesLength;
+      counts.images += record.images;
+      counts.imageBytes += record.imagesLength;
     }
     if (this.openMark !== undefined) {
       this.openMark.firstEnd = end;
@@ -252,26 +255,29 @@ export class WalWriter {
 
   /** A position to which {@link rewind} can go back. */
   mark(): WalMark {
-    this.openMark ??= new Mark(this.ring.end, this.ring.lastStart, this.generation);
+    this.openMark ??= new Mark(this, this.ring.lastStart, this.counts, this.generation);
     return this.openMark;
   }
 
   /**
    * Takes back the records inserted since the mark, all of them, whoever did: for a commit record that could not be
-   * written. Marks taken before, other than this one, end with it.
+   * written. It may be done again to the same mark; all others end with it.
    * @returns whether it could: not if the first of those records may have reached a file as a whole.
    * @throws TypeError when the mark is not of this writer, or has ended.
    */
   rewind(mark: WalMark): boolean {
-    if (!(mark instanceof Mark) || mark.generation !== this.generation) {
+    if (!(mark instanceof Mark) || mark.writer !== this || mark.generation !== this.generation) {
       throw new TypeError('the mark is of another writer, or has ended with an earlier rewind');
     }
     if (mark.firstEnd < 0) return true;
     if (this.roomUpTo < 0 || this.inFiles >= mark.firstEnd) return false;
     this.ring.goTo(mark.lsn, mark.lastStart);
     this.inFiles = Math.min(this.inFiles, mark.lsn);
+    this.counts = { ...mark.counts };
     this.generation++;
-    this.openMark = undefined;
+    mark.generation = this.generation;
+    mark.firstEnd = -1;
+    this.openMark = mark;
     return true;
   }
 
