@@ -1,5 +1,5 @@
 // Files of relations that a transaction dropped, or made and did not keep. All but the first segment of the main fork go
-// at once; that one stays, empty, until the next checkpoint is as good as done: so the number is not given to another relation whose
+// at once; that one stays, empty, until the next checkpoint: so the number is not given to another relation whose
 // files a replay of the removal would take for the old ones. PostgreSQL: mdunlink, md.c, and `SyncPostCheckpoint`, sync.c.
 import { isStorageError, type RelationLocator } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';

@@ -117,9 +117,14 @@ export class FreeSpaceMap {
   }
 
   private set(level: number, page: number, slot: number, value: number, keepPinned = false): BufferId {
-    const { pool } = this.relation;
+    const { relation } = this;
+    const { pool } = relation;
     const id = this.pin(level, page, true);
-    if (setSlotValue(pool.memory(id), pool.base(id), this.geometry, slot, value)) pool.markDirty(id);
+    if (setSlotValue(pool.memory(id), pool.base(id), this.geometry, slot, value)) {
+      // Not logged: what a crash loses costs time only. But a torn page would be damage, so the first change after a
+      // checkpoint carries its image.
+      relation.log.hint(relation, relation.fsm, id);
+    }
     if (!keepPinned) pool.unpin(id);
     return id;
   }

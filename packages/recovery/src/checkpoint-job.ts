@@ -129,8 +129,11 @@ export class CheckpointJob {
     const recordEnd = wal.insert(0);
     const record = wal.lastStart;
     wal.flush(recordEnd);
-    this.stopOnFailure(() => this.writeControl(record));
+    // While redo still starts before their removal and would do it again: once the control file is written, a crash would
+    // leave the names for ever. No number is given out in between.
     parts.removed.afterCheckpoint();
+    this.stopOnFailure(() => parts.storage.syncPending());
+    this.stopOnFailure(() => this.writeControl(record));
     const distanceBytes = redo - previousRedo;
     const { removed, recycled } = wal.recycle(redo, this.options.spareSegments(distanceBytes));
     return {
