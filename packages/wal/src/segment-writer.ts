@@ -97,7 +97,10 @@ export class SegmentWriter {
     this.forced(() => this.vfs.syncDirectory(this.directory));
   }
 
-  /** Renames old segments to names that come, as long as fewer than `spare` lie ahead, and removes the others. */
+  /**
+   * Renames segments before that of `keepFrom`, and of `current`, the first page still to be written, to names that come,
+   * as long as fewer than `spare` lie ahead; removes the others.
+   */
   recycle(keepFrom: Lsn, current: Lsn, spare: number): { removed: number; recycled: number } {
     const { vfs, directory, layout } = this;
     const path = (start: Lsn) => joinPath(directory, layout.name(start));

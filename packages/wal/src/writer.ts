@@ -291,11 +291,11 @@ export class WalWriter {
 
   /**
    * Removes the segments before the one that has `keepFrom`, or renames them to names that come while fewer than `spare`
-   * segments lie ahead: writing over a file costs less than making one.
+   * segments lie ahead: writing over a file costs less than making one. What is not written yet keeps its segment.
    */
   recycle(keepFrom: Lsn, spare: number): { removed: number; recycled: number } {
     this.needUsable();
-    return this.segments.recycle(keepFrom, this.ring.end, spare);
+    return this.segments.recycle(keepFrom, walPageStart(this.written), spare);
   }
 
   /** Gives the files back; flushes nothing. Those who wait for a sync that has not begun are turned away. */

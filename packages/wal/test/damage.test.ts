@@ -27,7 +27,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const RUNS = process.env.BLOCKWRIGHT_SLOW ? 100_000 : 3000;
+const RUNS = process.env.BLOCKWRIGHT_SLOW ? 100_000 : 1500;
 
 /** A WAL of records of many kinds, flushed now and then, the last time before its end. */
 function written(): { image: Image; specs: RecordSpec[]; starts: number[]; ends: number[] } {

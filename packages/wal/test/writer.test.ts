@@ -509,6 +509,17 @@ describe('recycle', () => {
     expect(again.durableBeyondEnd()).toBe(0);
   });
 
+  test('what is not written yet keeps its segment', () => {
+    const vfs = newDirectory();
+    const wal = newWriter(vfs, { bufferBytes: 1 << 23 });
+    const specs = Array.from({ length: 150 }, (_, i) => recordOfLength(20_000, i));
+    for (const spec of specs) insert(wal, spec);
+    expect(wal.insertedUpTo).toBeGreaterThan(3 * SEGMENT);
+    expect(wal.recycle(wal.insertedUpTo, 0)).toEqual({ removed: 0, recycled: 0 });
+    wal.flush(wal.insertedUpTo);
+    expect(readAll(vfs)).toEqual(specs.map(expected));
+  });
+
   test('without spare ones it removes all before', () => {
     const { vfs, wal } = long();
     expect(wal.recycle(3 * SEGMENT, 0)).toEqual({ removed: 2, recycled: 0 });
