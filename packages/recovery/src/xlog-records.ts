@@ -130,7 +130,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
 export const xlogRecords: RecordDescriber = {
   id: RM_XLOG,
   name: 'XLOG',
-  identify: (info) => NAMES.get(info & 0xf0) ?? '',
+  identify: (info) => NAMES.get(info & 0xf0) ?? `UNKNOWN (${(info & 0xf0).toString(16)})`,
   describe(record) {
     if (isCheckpoint(record)) return describeCheckpoint(record);
     if ((record.info & 0xf0) === XLOG_NEXTOID && record.dataLength >= 4) return String(record.u32(record.dataAt));

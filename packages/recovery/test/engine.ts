@@ -15,7 +15,7 @@ import { DEFAULT_TABLESPACE, type Lsn, type RelationLocator, runSync } from '@bl
 import { BufferPool } from '@blockwright/bufmgr';
 import { type ControlFile, ControlHolder, initialControlFile, writeControlFile } from '@blockwright/control';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
-import { pageInit } from '@blockwright/page';
+import { type PageMemory, pageInit, pageSetLower } from '@blockwright/page';
 import {
   bootstrapWal,
   Checkpointer,
@@ -43,6 +43,12 @@ export function locatorOf(relfilenode: number): RelationLocator {
   return { tablespace: DEFAULT_TABLESPACE, database: DATABASE, relfilenode };
 }
 
+/** A page of nothing but cells: what lies between its bounds would be no part of an image. */
+function initPage(m: PageMemory, base: number, g: BlockGeometry): void {
+  pageInit(m, base, g);
+  pageSetLower(m, base, g.size);
+}
+
 /** Sets cells again. */
 export function cellsManager(pages: RedoPages): ResourceManager {
   return {
@@ -57,7 +63,7 @@ export function cellsManager(pages: RedoPages): ResourceManager {
         if (pages.buffer < 0) continue;
         if (action === REDO_NEEDED) {
           const { memory, base } = pages;
-          if (isInit) pageInit(memory, base, pages.pool.geometry, 0);
+          if (isInit) initPage(memory, base, pages.pool.geometry);
           const at = record.blockDataAt[i];
           for (let k = 0; k < record.blockDataLength[i]; k += 4) {
             memory.u8[base + record.u16(at + k)] = record.u8(at + k + 2);
@@ -239,7 +245,7 @@ export class Engine {
       blocks.forEach((block, i) => {
         const m = pool.memory(ids[i]);
         const base = pool.base(ids[i]);
-        if (isInit) pageInit(m, base, this.geometry, 0);
+        if (isInit) initPage(m, base, this.geometry);
         const mine = cells.filter((cell) => cell.block === block);
         for (const { at, value } of mine) m.u8[base + FIRST_CELL + at] = value;
         log.page(i, relation.main, ids[i], isInit ? PAGE_WILL_INIT : 0);
