@@ -4,7 +4,8 @@
 //   ended ..... | xmin .. in progress or ended .. | xmax .. not handed out yet, or still running
 //               what `running` lists is in progress
 //
-// The xids in progress are kept as distances from xmin: int32, ascending, the same on both sides of a wraparound.
+// The xids in progress are int32 words, oldest first; compared by their distance from xmin, which is the same on both sides
+// of a wraparound.
 import type { Xid } from '@blockwright/base';
 import type { Transaction } from './transaction.ts';
 import type { Transactions } from './transactions.ts';
@@ -15,7 +16,7 @@ export interface SnapshotData {
   readonly xminWord: number;
   /** xmax − 1 as a distance from xmin: -1 when they are equal; 2^31 − 1 when everything has ended. */
   readonly last: number;
-  /** Distances of the xids in progress from xmin, ascending: transactions and their savepoints. */
+  /** The xids in progress before xmax, transactions' and savepoints', as int32, oldest first. */
   readonly running: Int32Array;
 }
 
@@ -76,15 +77,15 @@ export class Snapshot {
     const distance = ((xid | 0) - this.xminWord) | 0;
     if (distance < 0) return false;
     if (distance > this.last) return xid > 2; // a permanent xid is never in progress, on whichever side it seems to be
-    const running = this.running;
+    const { running, xminWord } = this;
     let low = 0;
     let high = running.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (running[middle] < distance) low = middle + 1;
+      if (((running[middle] - xminWord) | 0) < distance) low = middle + 1;
       else high = middle;
     }
-    return low < running.length && running[low] === distance;
+    return low < running.length && running[low] === (xid | 0);
   }
 
   /** Ends the use of the snapshot: it holds nothing back any more. Releasing twice is fine. */

@@ -63,10 +63,6 @@ export class Transaction {
   /** The xid of the current savepoint; 0 before its first write. */
   xid: Xid = INVALID_XID;
   state: TransactionState = 'open';
-  /** @internal Neighbours among transactions with an xid. */
-  olderRunning: Transaction | undefined = undefined;
-  /** @internal */
-  newerRunning: Transaction | undefined = undefined;
   /** @internal Snapshots not released. */
   heldSnapshots: number = 0;
   private levels: Level[] = [{ xid: INVALID_XID, childrenFrom: 0, actionsFrom: 0 }];
@@ -105,7 +101,7 @@ export class Transaction {
     for (let i = 0; i < levels.length; i++) {
       const level = levels[i] as Level;
       if (level.xid !== INVALID_XID) continue;
-      level.xid = this.transactions.assign(this, i === 0);
+      level.xid = this.transactions.assign(this);
       if (i === 0) this.topXid = level.xid;
       level.childrenFrom = children.length;
       if (i > 0) children.push(level.xid);

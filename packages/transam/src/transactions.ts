@@ -4,6 +4,7 @@ import { FIRST_NORMAL_XID, type RelationLocator, StorageError, uint32, type Xid 
 import { type CommitLog, XID_ABORTED, XID_COMMITTED } from './commit-log.ts';
 import type { MultiXacts } from './multixacts.ts';
 import { RowLocks } from './row-locks.ts';
+import { RunningXids } from './running-xids.ts';
 import { SEES_ALL, Snapshot, type SnapshotData } from './snapshot.ts';
 import { Transaction, type TransactionOptions } from './transaction.ts';
 import type { TransactionWal } from './transaction-wal.ts';
@@ -65,9 +66,8 @@ export class Transactions {
   private readonly openOnes: Set<Transaction> = new Set();
   /** Every xid in progress, savepoints' too, and whose it is. */
   private readonly running: Map<Xid, Transaction> = new Map();
-  /** Transactions with an xid, in the order in which they got it. */
-  private oldestRunning: Transaction | undefined = undefined;
-  private newestRunning: Transaction | undefined = undefined;
+  /** The same xids, in order: the oldest is a transaction's own, never a savepoint's. */
+  private readonly runningInOrder: RunningXids = new RunningXids();
   /** Snapshots that are held, in the order in which they were taken, which is that of their xmin. */
   private oldestSnapshot: Snapshot | undefined = undefined;
   private newestSnapshot: Snapshot | undefined = undefined;
@@ -192,8 +192,8 @@ export class Transactions {
    */
   horizon(): Xid {
     let horizon = this.isOffline ? this.next : nextXidAfter(this.latestEnded);
-    const running = this.oldestRunning;
-    if (running !== undefined && xidPrecedes(running.topXid, horizon)) horizon = running.topXid;
+    const running = this.runningInOrder;
+    if (running.length > 0 && xidPrecedes(running.oldest >>> 0, horizon)) horizon = running.oldest >>> 0;
     const snapshot = this.oldestSnapshot;
     if (snapshot !== undefined && xidPrecedes(snapshot.xmin, horizon)) horizon = snapshot.xmin;
     return horizon;
@@ -218,14 +218,14 @@ export class Transactions {
    * @throws StorageError 54000 when it is too near to the oldest; 53100 and the like when the commit log cannot grow: then
    *   everything is as it was.
    */
-  assign(transaction: Transaction, isTop: boolean): Xid {
+  assign(transaction: Transaction): Xid {
     const xid = this.next;
     if (xidFollowsOrEquals(xid, this.warnFrom)) this.warnOfWraparound(xid);
     this.commitLog.extendTo(xid);
     this.next = nextXidAfter(xid);
     if (this.next === FIRST_NORMAL_XID) this.epoch++;
     this.running.set(xid, transaction);
-    if (isTop) this.linkRunning(transaction);
+    this.runningInOrder.add(xid);
     return xid;
   }
 
@@ -235,6 +235,8 @@ export class Transactions {
       this.running.delete(xid);
       if (xidFollows(xid, this.latestEnded)) this.latestEnded = xid;
     }
+    if (xids.length === 1) this.runningInOrder.remove(xids[0]);
+    else this.runningInOrder.removeMany((xid) => this.running.has(xid));
     this.current = undefined;
     this.options.ended?.(xids, committed);
   }
@@ -242,7 +244,6 @@ export class Transactions {
   /** @internal The transaction is over. */
   leave(transaction: Transaction): void {
     this.openOnes.delete(transaction);
-    if (transaction.topXid !== 0) this.unlinkRunning(transaction);
     if (transaction.heldSnapshots > 0) {
       let snapshot = this.oldestSnapshot;
       while (snapshot !== undefined) {
@@ -259,15 +260,10 @@ export class Transactions {
     if (this.isOffline) return SEES_ALL;
     if (this.current !== undefined) return this.current;
     const xmax = nextXidAfter(this.latestEnded);
-    const running = this.oldestRunning;
-    const xmin = running !== undefined && xidPrecedes(running.topXid, xmax) ? running.topXid : xmax;
-    const last = ((xmax - xmin) | 0) - 1;
-    const distances: number[] = [];
-    for (const xid of this.running.keys()) {
-      const distance = (xid - xmin) | 0;
-      if (distance <= last) distances.push(distance);
-    }
-    this.current = { xminWord: xmin | 0, last, running: Int32Array.from(distances).sort() };
+    const { runningInOrder } = this;
+    const running = runningInOrder.before(xmax);
+    const xminWord = running.length === 0 ? xmax | 0 : runningInOrder.oldest;
+    this.current = { xminWord, last: (((xmax | 0) - xminWord) | 0) - 1, running };
     return this.current;
   }
 
@@ -293,23 +289,6 @@ export class Transactions {
     snapshot.older = undefined;
     snapshot.newer = undefined;
     if (snapshot.transaction !== undefined) snapshot.transaction.heldSnapshots--;
-  }
-
-  private linkRunning(transaction: Transaction): void {
-    transaction.olderRunning = this.newestRunning;
-    if (this.newestRunning === undefined) this.oldestRunning = transaction;
-    else this.newestRunning.newerRunning = transaction;
-    this.newestRunning = transaction;
-  }
-
-  private unlinkRunning(transaction: Transaction): void {
-    const { olderRunning, newerRunning } = transaction;
-    if (olderRunning === undefined) this.oldestRunning = newerRunning;
-    else olderRunning.newerRunning = newerRunning;
-    if (newerRunning === undefined) this.newestRunning = olderRunning;
-    else newerRunning.olderRunning = olderRunning;
-    transaction.olderRunning = undefined;
-    transaction.newerRunning = undefined;
   }
 
   private setOldest(oldest: Xid): void {

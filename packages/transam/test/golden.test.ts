@@ -114,6 +114,7 @@ describe('members over many pages', () => {
   /** Writes multixacts as PostgreSQL lays them out, with plain arithmetic, the first member at `start`. */
   function write(size: number, start: number, counts: readonly number[]): MultiXacts {
     const vfs = new MemoryVfs();
+    vfs.recording = false;
     for (const name of ['/m', '/m/offsets', '/m/members']) vfs.mkdir(name);
     const put = (kind: string, page: number, at: number, bytes: Uint8Array): void => {
       const name = Math.floor(page / 32)
@@ -155,7 +156,7 @@ describe('members over many pages', () => {
 
   test.each(BLOCK_SIZES)('of %i bytes', (size) => {
     const perPage = Math.floor(size / 20) * 4;
-    const counts = Array.from({ length: size / 4 + 5 }, (_, i) => 2 + (i % 5));
+    const counts = Array.from({ length: Math.min(size / 4 + 5, 1500) }, (_, i) => 2 + (i % 5));
     for (const start of [1, perPage * 32 * 3 - 7, 2 ** 31 - 100, 2 ** 32 - 50]) {
       const multixacts = write(size, start, counts);
       let offset = start;

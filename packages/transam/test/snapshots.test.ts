@@ -224,7 +224,7 @@ describe('random histories', () => {
             history.check();
           }
         }),
-        { numRuns: 300, seed: 1 },
+        { numRuns: 300, seed: 1, endOnFailure: true },
       );
       expect(run.failed).toBe(true);
     } finally {
