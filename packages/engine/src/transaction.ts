@@ -182,6 +182,7 @@ export class DatabaseTransaction implements Disposable {
   *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
     checkLoadOptions(options);
     this.enterWriting('load');
+    if (this.inner.isolation === 'repeatable read') this.inner.snapshot().release();
     const before = this.changes;
     try {
       this.load_ = new TableLoad(this, this.entryOf(definition), options);
@@ -255,10 +256,14 @@ export class DatabaseTransaction implements Disposable {
   /** {@link commit}, which joins with others in one sync off the main thread. Others see its effects once it resolves. */
   async commitAsync(): Promise<void> {
     this.prepareCommit();
+    const { committing } = this.core;
     try {
-      await this.inner.commitAsync();
+      const ended = this.inner.commitAsync();
+      committing.set(this, ended);
+      await ended;
       this.schema.commit();
     } finally {
+      committing.delete(this);
       this.finish();
     }
     this.core.tick();
@@ -303,6 +308,8 @@ export class DatabaseTransaction implements Disposable {
 
   private write<Result>(what: string, statement: () => Result): Result {
     this.enterWriting(what);
+    // The first statement of repeatable read fixes what all see, also when it looks at nothing itself.
+    if (this.inner.isolation === 'repeatable read') this.inner.snapshot().release();
     const before = this.changes;
     try {
       return statement();
