@@ -6,10 +6,11 @@ import { checksum } from './checksum.mjs';
 import { compactify } from './compactify.mjs';
 import { Figures, plain } from './figures.mjs';
 import { geometry } from './geometry.mjs';
+import { recovery } from './recovery.mjs';
 import { aimsSentence } from './tables.mjs';
 import { tidstore } from './tidstore.mjs';
 
-const SECTIONS = [geometry, compactify, checksum, tidstore];
+const SECTIONS = [geometry, compactify, recovery, checksum, tidstore];
 
 const PARTS = [
   ['idea', 'The idea'],

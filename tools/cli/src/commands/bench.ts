@@ -56,6 +56,23 @@ const ENTRIES: readonly Entry[] = [
     ],
   },
   {
+    name: 'recovery',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-recovery')),
+    examples: [
+      ['blockwright bench recovery --peers=postgres', 'random updates, a crash, redo; at every block size'],
+      ['blockwright bench recovery --block-sizes=8kB --compaction=sort,adaptive', 'two ways to compact, one size'],
+      ['blockwright bench recovery --wal=64MB', 'with checkpoints, and so more page images, between the updates'],
+    ],
+  },
+  {
+    name: 'commit',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-commit')),
+    examples: [
+      ['blockwright bench commit --block-sizes=8kB', 'commits a second, alone and in groups, beside SQLite'],
+      ['blockwright bench commit --folder=/mnt/disk --group=100', 'on another disk, in larger groups'],
+    ],
+  },
+  {
     name: 'checksum',
     load: async () => benchmarkOf(await import('@blockwright/benchmark-checksum')),
     examples: [

@@ -1,0 +1,134 @@
+// Recoveries as cells and aims: medians, ratios within a round, shares.
+import { type Aim, aimAtMost, type Cell, compareRounds, quartiles } from '@blockwright/benchmark';
+import { formatBlockSize } from '@blockwright/geometry';
+import type { Compaction } from '@blockwright/page';
+import type { RecoveryReport, RedoShares } from '@blockwright/recovery';
+import type { PostgresResult } from './postgres-updates.ts';
+import type { CrashedDirectory } from './updates.ts';
+
+const MOST_OF_SORT = 0.5;
+const MOST_OF_POSTGRES = 0.5;
+const BASELINE: Compaction = 'sort';
+
+/** The recoveries of one crashed directory with one way to compact. */
+export class Replays {
+  readonly way: Compaction;
+  readonly crashed: CrashedDirectory;
+  /** Without the clock inside. */
+  readonly plain: RecoveryReport[] = [];
+  /** With it. */
+  readonly timed: RecoveryReport[] = [];
+
+  constructor(way: Compaction, crashed: CrashedDirectory) {
+    this.way = way;
+    this.crashed = crashed;
+  }
+
+  add(report: RecoveryReport, timing: boolean): void {
+    (timing ? this.timed : this.plain).push(report);
+  }
+
+  get blockSize(): number {
+    return this.crashed.blockSize;
+  }
+
+  redoMs(): number[] {
+    return this.plain.map(({ usage }) => usage.elapsedSeconds * 1000);
+  }
+
+  compactionMs(): number[] {
+    return this.timed.map(({ shares }) => sharesOf(shares).compactionSeconds * 1000);
+  }
+
+  nsPerRecord(): number[] {
+    return this.plain.map(({ usage, records }) => (usage.elapsedSeconds * 1e9) / records);
+  }
+
+  /** Per cent of the redo's time, by the runs with the clock inside. */
+  percent(of: keyof RedoShares): number {
+    return quartiles(this.timed.map(({ shares, usage }) => (sharesOf(shares)[of] * 100) / usage.elapsedSeconds)).median;
+  }
+}
+
+function sharesOf(shares: RedoShares | undefined): RedoShares {
+  if (shares === undefined) throw new TypeError('a recovery with the clock inside has no shares');
+  return shares;
+}
+
+/** One row of the report. */
+export function summarise(replays: Replays, all: readonly Replays[]): Cell {
+  const { crashed, way, plain } = replays;
+  const baseline = all.find((other) => other.blockSize === replays.blockSize && other.way === BASELINE);
+  const redo = quartiles(replays.redoMs());
+  const { records } = plain[0] as RecoveryReport;
+  const ratio = baseline === undefined ? undefined : compareRounds(baseline.redoMs(), replays.redoMs());
+  return {
+    blockSize: replays.blockSize,
+    engine: 'blockwright',
+    variant: way,
+    medianNs: redo.median * 1e6,
+    q1Ns: redo.q1 * 1e6,
+    q3Ns: redo.q3 * 1e6,
+    rounds: plain.length,
+    units: records,
+    nsPerUnit: (redo.median * 1e6) / records,
+    redoMs: redo.median,
+    checkpointMs: quartiles(plain.map(({ checkpointSeconds }) => checkpointSeconds * 1000)).median,
+    records,
+    recordsPerSecond: (records / redo.median) * 1000,
+    ratio: ratio?.ratio ?? null,
+    differenceSeen: ratio?.differenceSeen ?? null,
+    compactionMs: quartiles(replays.compactionMs()).median,
+    compactionPercent: replays.percent('compactionSeconds'),
+    lookupPercent: replays.percent('lookupSeconds'),
+    openPercent: replays.percent('openSeconds'),
+    hotPercent: crashed.hotShare * 100,
+    walBytes: crashed.walBytes,
+    walBytesPerUpdate: crashed.walBytes / crashed.sum,
+    imagePercent: (crashed.imageBytes / crashed.walBytes) * 100,
+    tableBytes: crashed.tableBytes,
+  };
+}
+
+/** PostgreSQL's row. */
+export function summarisePostgres({ engine, runs }: PostgresResult): Cell {
+  const redo = quartiles(runs.map(({ elapsedMs }) => elapsedMs));
+  const records = quartiles(runs.map((run) => run.records)).median;
+  return {
+    blockSize: 8192,
+    engine,
+    variant: undefined,
+    medianNs: redo.median * 1e6,
+    q1Ns: redo.q1 * 1e6,
+    q3Ns: redo.q3 * 1e6,
+    rounds: runs.length,
+    units: records,
+    nsPerUnit: quartiles(postgresNsPerRecord(runs)).median,
+    redoMs: redo.median,
+    records,
+    recordsPerSecond: (records / redo.median) * 1000,
+    hotPercent: quartiles(runs.map((run) => run.hotShare * 100)).median,
+    walBytes: quartiles(runs.map((run) => run.walBytes)).median,
+  };
+}
+
+function postgresNsPerRecord(runs: PostgresResult['runs']): number[] {
+  return runs.map(({ elapsedMs, records }) => (elapsedMs * 1e6) / records);
+}
+
+/** The aims; null where a run had no way to measure one. */
+export function aimsOf(all: readonly Replays[], postgres: PostgresResult | undefined): Aim[] {
+  const aims: Aim[] = [];
+  for (const replays of all) {
+    if (replays.way !== 'adaptive') continue;
+    const size = formatBlockSize(replays.crashed.blockSize);
+    const sort = all.find((other) => other.blockSize === replays.blockSize && other.way === BASELINE);
+    const ratio = sort === undefined ? null : compareRounds(replays.compactionMs(), sort.compactionMs());
+    aims.push(aimAtMost(`${size}: adaptive's compaction time over sort's in redo`, MOST_OF_SORT, ratio));
+    if (replays.blockSize !== 8192) continue;
+    const beside =
+      postgres === undefined ? null : compareRounds(replays.nsPerRecord(), postgresNsPerRecord(postgres.runs));
+    aims.push(aimAtMost(`${size}: time a record over PostgreSQL's redo`, MOST_OF_POSTGRES, beside));
+  }
+  return aims;
+}
