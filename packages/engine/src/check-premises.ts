@@ -1,10 +1,11 @@
 // What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
 // use; from the catalogs, which file holds which table's columns.
-import type { ToastLookup, XidRange } from '@blockwright/amcheck';
+import { Fates, type ToastLookup, type XidRange } from '@blockwright/amcheck';
 import { type FindingSink, highWord, isStorageError, lowWord, parseLsn, type Severity } from '@blockwright/base';
 import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
 import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
 import { BlockGeometry } from '@blockwright/geometry';
+import { CommitLog, MultiXacts, Transactions } from '@blockwright/transam';
 import { bytea, int4, oid, TupleDescriptor } from '@blockwright/tuple';
 import type { Vfs } from '@blockwright/vfs';
 import type { CheckReport } from './check.ts';
@@ -15,8 +16,12 @@ export interface CheckPremises {
   readonly geometry: BlockGeometry;
   readonly segmentBlocks: number;
   readonly checksums: boolean;
+  /** Whether the files are all that there is: nothing is in progress, and nothing is in the WAL alone. */
+  readonly isShutDown: boolean;
   /** undefined when what the control file says may have been overtaken. */
   readonly xids: XidRange | undefined;
+  /** What became of transactions, by the commit log; undefined as `xids`. */
+  readonly fates: Fates | undefined;
   readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
   /** Reads the catalogs: by the path of a relation's main file below the directory, what they say of it. */
   readTables(): ReadonlyMap<string, CheckedTable>;
@@ -49,18 +54,22 @@ function ourPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremi
   const control = readControlFile(vfs, directory);
   const { checkpoint, nextXid, nextXidEpoch, oldestXid } = control;
   const isShutDown = control.state === 'shut down';
-  // Until there are transactions, rows carry the id that the first of them will get.
-  const xids = isShutDown ? { next: nextXid + 1, nextEpoch: nextXidEpoch, oldest: oldestXid } : undefined;
+  if (!isShutDown) sayNotShutDown(control.state, sink);
+  const xids = isShutDown ? { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid } : undefined;
+  const geometry = BlockGeometry.of(control.blockSize);
+  const commitLog = new CommitLog({ vfs, directory: `${directory}/xact`, pageBytes: geometry.size, readOnly: true });
   return {
     kind: 'blockwright',
-    geometry: BlockGeometry.of(control.blockSize),
+    geometry,
     segmentBlocks: control.segmentBlocks,
     checksums: control.dataChecksums,
+    isShutDown,
     xids,
+    fates: xids && fatesOf(Transactions.offline({ commitLog }), xids, sink),
     endOfWal: isShutDown ? { high: highWord(checkpoint.record), low: lowWord(checkpoint.record) } : undefined,
-    readTables: () => ourTables(vfs, directory, xids, sink),
+    readTables: () => (isShutDown ? ourTables(vfs, directory, xids, sink) : new Map()),
     tablespaceDirectory: undefined,
-    close: () => {},
+    close: () => commitLog.close(),
   };
 }
 
@@ -81,25 +90,61 @@ function ourTables(
 
 function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremises {
   const control = readPgControlFile(vfs, directory);
-  const { location, nextXid, nextXidEpoch, oldestXid, nextMultiXact, oldestMultiXact } = control.checkpoint;
+  const { location, nextXid, nextXidEpoch, oldestXid } = control.checkpoint;
+  const { nextMultiXact, nextMultiOffset, oldestMultiXact } = control.checkpoint;
   // A standby that was shut down, or a server that crashed, has pages that are newer than its last checkpoint.
   const isShutDown = control.state === 'shut down';
+  if (!isShutDown) sayNotShutDown(control.state, sink);
   const multixacts = { next: nextMultiXact, oldest: oldestMultiXact };
   const xids = isShutDown ? { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid, multixacts } : undefined;
   const opened: PostgresDirectory[] = [];
+  const pageBytes = control.blockSize;
+  const commitLog = new CommitLog({ vfs, directory: `${directory}/pg_xact`, pageBytes, readOnly: true });
+  const transactions = Transactions.offline({
+    commitLog,
+    multixacts: new MultiXacts({
+      vfs,
+      directory: `${directory}/pg_multixact`,
+      pageBytes,
+      nextMultiXact,
+      nextMultiOffset,
+      oldestMultiXact,
+    }),
+  });
   return {
     kind: 'postgresql',
     geometry: BlockGeometry.of(control.blockSize),
     segmentBlocks: control.segmentBlocks,
     checksums: control.dataChecksumVersion !== 0,
+    isShutDown,
     xids,
+    fates: xids && fatesOf(transactions, xids, sink),
     endOfWal: isShutDown ? parseLsn(location) : undefined,
     readTables: () => (isShutDown ? postgresTables(vfs, directory, xids, opened, sink) : new Map()),
     tablespaceDirectory: `PG_${readPgVersion(vfs, directory)}_${control.catalogVersion}`,
     close: () => {
       for (const postgres of opened) postgres.close();
+      commitLog.close();
     },
   };
+}
+
+function fatesOf(transactions: Transactions, xids: XidRange, sink: FindingSink): Fates {
+  const onUnreadable = ({ message }: Error): void =>
+    sink({ code: 'commit_log.unreadable', severity: 'error', message: `rows cannot be held against it: ${message}` });
+  return new Fates({ transactions, xids, onUnreadable });
+}
+
+/** In a directory that was not shut down, what a crash leaves behind, and recovery puts right, is no damage yet. */
+function sayNotShutDown(state: string, sink: FindingSink): void {
+  sink({
+    code: 'control.not_shut_down',
+    severity: 'info',
+    message:
+      `the directory was not shut down (its state is "${state}"): it is checked as it lies on the disk, before ` +
+      'recovery. Attributes, ids, LSNs and the commit log are left out; checksums, and maps against the heap, count as ' +
+      'warnings, since recovery may put them right',
+  });
 }
 
 /** The tables of every database. One whose catalogs cannot be read costs the others nothing. */

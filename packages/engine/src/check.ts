@@ -8,7 +8,14 @@ import {
   type ProofThreads,
   type RelationCheckOptions,
 } from '@blockwright/amcheck';
-import { checkOptions, type FindingSink, isStorageError, type Steps, StorageError } from '@blockwright/base';
+import {
+  checkOptions,
+  type Finding,
+  type FindingSink,
+  isStorageError,
+  type Steps,
+  StorageError,
+} from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { parseRelationFileName } from '@blockwright/smgr';
@@ -36,6 +43,8 @@ export interface CheckReport {
   readonly kind: 'blockwright' | 'postgresql' | 'relation';
   readonly blockSize: BlockSize;
   readonly dataChecksums: boolean;
+  /** Whether the directory was shut down: else it was checked as it lies, before recovery. False for a lone file. */
+  readonly isShutDown: boolean;
   readonly files: readonly FileSummary[];
   /** Findings of severity `error`, those about no file in particular included. */
   readonly errors: number;
@@ -60,13 +69,16 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   if (stat === undefined) throw new StorageError('58P01', `"${path}" does not exist`);
   const full = resolve(path);
   const counts = { errors: 0, warnings: 0 };
-  const counted: FindingSink = (finding) => {
+  let isCrashed = false;
+  const counted: FindingSink = (given) => {
+    const finding = isCrashed ? beforeRecovery(given) : given;
     if (finding.severity === 'error') counts.errors++;
     else if (finding.severity === 'warning') counts.warnings++;
     sink(finding);
   };
   const subject = stat.isDirectory ? directorySubject(vfs, full, counted) : fileSubject(vfs, full, options, counted);
   const { premises } = subject;
+  isCrashed = premises.kind !== 'relation' && !premises.isShutDown;
   const files: FileSummary[] = [];
   const prover = new PageProver();
   let threads: ProofThreads | undefined;
@@ -81,8 +93,18 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
     threads?.close();
     premises.close();
   }
-  const { kind, geometry, checksums } = premises;
-  return { path, kind, blockSize: geometry.size, dataChecksums: checksums, files, ...counts };
+  const { kind, geometry, checksums, isShutDown } = premises;
+  return { path, kind, blockSize: geometry.size, dataChecksums: checksums, isShutDown, files, ...counts };
+}
+
+/** What a crash can leave: a page half written, and a map that is ahead of its heap. */
+const LEFT_BY_CRASHES = /\.checksum$|^heap\.map\.|^heap\.all_(visible|frozen)\.|^map_page\./;
+
+/** The finding as it counts before recovery, which may put it right. */
+function beforeRecovery(finding: Finding): Finding {
+  return finding.severity === 'error' && LEFT_BY_CRASHES.test(finding.code)
+    ? { ...finding, severity: 'warning' }
+    : finding;
 }
 
 /** What is to be checked. */
@@ -132,7 +154,9 @@ function fileSubject(vfs: Vfs, path: string, options: CheckOptions, sink: Findin
     geometry,
     segmentBlocks: geometry.constants.RELSEG_SIZE,
     checksums: detected.hasChecksums,
+    isShutDown: false,
     xids: undefined,
+    fates: undefined,
     endOfWal: undefined,
     readTables: () => new Map(),
     tablespaceDirectory: undefined,
@@ -190,6 +214,7 @@ function relationOptions(
     descriptor: table?.descriptor,
     utf8: table?.isUtf8,
     xids: table?.xids ?? premises.xids,
+    fates: premises.fates,
     toast: table?.toast,
     endOfWal: premises.endOfWal,
     prover,

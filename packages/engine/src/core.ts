@@ -141,6 +141,23 @@ export class Core {
     if (!this.closed) this.parts.writing?.checkpointer.tick();
   }
 
+  /** Commits that wait for the disk: what they wait for. */
+  readonly committing: Map<DatabaseTransaction, Promise<unknown>> = new Map();
+
+  /** @throws StorageError 55006 while a commit waits for the disk, unless the engine has stopped. */
+  refuseWhileCommitting(): void {
+    const { size } = this.committing;
+    if (size === 0 || this.hasStopped) return;
+    throw new StorageError('55006', `${size} ${size === 1 ? 'commit waits' : 'commits wait'} for the disk`, {
+      hint: 'Await them, or call closeAsync.',
+    });
+  }
+
+  /** Resolves when no commit waits for the disk. */
+  async commitsEnded(): Promise<void> {
+    while (this.committing.size > 0) await Promise.allSettled(this.committing.values());
+  }
+
   /**
    * Ends everything that is going on, and closes the files: after a checkpoint, unless nothing is written or the engine has
    * stopped. When it throws, all is closed none the less, and the directory counts as crashed.

@@ -268,17 +268,25 @@ export class Database implements Disposable {
   /**
    * Writes and syncs everything, and gives the directory back. What is open is rolled back, a load that is going on is
    * stopped, scans are ended. Again is fine, and after the engine has stopped too: then nothing is written.
-   * @throws StorageError when writing fails: the directory then counts as not shut down, and the next opening recovers it.
+   * @throws StorageError 55006 while commits wait for the disk: {@link closeAsync} waits for them; what writing throws: the
+   *   directory then counts as not shut down, and the next opening recovers it.
    */
   close(): void {
     const { core } = this;
     if (core.closed) return;
+    core.refuseWhileCommitting();
     clearInterval(this.timer);
     try {
       core.shutDown();
     } finally {
       this.lock?.release();
     }
+  }
+
+  /** {@link close}, once the commits that wait for the disk have ended. */
+  async closeAsync(): Promise<void> {
+    await this.core.commitsEnded();
+    this.close();
   }
 
   [Symbol.dispose](): void {
