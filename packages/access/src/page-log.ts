@@ -149,7 +149,7 @@ export class PageLog {
     this.open = false;
     let lsn = 0;
     if (this.logged) {
-      lsn = (this.wal as WalWriter).insert(xid);
+      lsn = this.insert(xid);
       const high = highWord(lsn);
       const low = lowWord(lsn);
       for (let i = 0; i < count; i++) stamp(pool.memory(buffers[i]), pool.base(buffers[i]), high, low);
@@ -201,6 +201,14 @@ export class PageLog {
     if (!this.fullPageImages) return false;
     const lsn = fromWords(pageLsnHigh(m, base), pageLsnLow(m, base));
     return lsn <= this.redoPoint || lsn > (this.wal as WalWriter).insertedUpTo;
+  }
+
+  private insert(xid: Xid): Lsn {
+    try {
+      return (this.wal as WalWriter).insert(xid);
+    } catch (error) {
+      return this.panic(error); // more was put than was announced: the pages are changed already
+    }
   }
 
   private image(m: PageMemory, base: number, flags: number): void {

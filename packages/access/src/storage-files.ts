@@ -12,8 +12,7 @@ export const XLOG_SMGR_CREATE = 0x10;
 /** A relation was cut. PostgreSQL: `XLOG_SMGR_TRUNCATE`, storage_xlog.h. */
 export const XLOG_SMGR_TRUNCATE = 0x20;
 
-export const CREATE_BYTES = 16;
-export const TRUNCATE_BYTES = 20;
+const TRUNCATE_BYTES = 20;
 
 const FORKS: readonly ForkNumber[] = [ForkNumber.main, ForkNumber.fsm, ForkNumber.vm, ForkNumber.init];
 

@@ -270,6 +270,23 @@ describe('a change', () => {
     expect(changes).toBeLessThan(100);
   });
 
+  test('that puts more than it announced, and more than there is room for, stops the engine', () => {
+    const world = made();
+    const { pool, log, relation } = world;
+    world.vfs.freeBytes = 0;
+    const id = pool.pin(relation.main, 0);
+    expect(() => {
+      for (let i = 0; i < 100; i++) {
+        log.begin(relation, RM_HEAP, ADD, 1, 0);
+        log.page(0, relation.main, id, PAGE_STANDARD);
+        log.bytes(new Uint8Array(60_000), 0, 60_000);
+        log.finish(3);
+      }
+    }).toThrow(expect.objectContaining({ code: '53100', message: expect.stringContaining('the engine has stopped') }));
+    expect(world.wal.failed).toBeDefined();
+    pool.unpin(id);
+  });
+
   test('begun twice is an error of the caller', () => {
     const world = made();
     world.log.begin(world.relation, RM_HEAP, ADD, 1, 0);

@@ -32,15 +32,15 @@ import {
 } from '@blockwright/wal';
 
 export const LOCATOR = { tablespace: 1663, database: 5, relfilenode: 16384 };
-export const SEGMENT_SIZE = 1 << 20;
+const SEGMENT_SIZE = 1 << 20;
 const WAL = '/data/wal';
 const SYSTEM = '7000000000000000001';
 
 /** An item is added to a page, which redo makes anew when INIT goes with it; bytes of a map page may change as well. */
 export const ADD = 0x00;
-export const INIT = 0x80;
+const INIT = 0x80;
 /** A byte of a map page changes. */
-export const MAP = 0x10;
+const MAP = 0x10;
 
 export interface WorldOptions {
   readonly geometry: BlockGeometry;
@@ -211,7 +211,7 @@ export class World {
 }
 
 /** The byte of a page's header that no record changes here: the low byte of pd_prune_xid. */
-export function hintByte(base: number): number {
+function hintByte(base: number): number {
   return base + 20;
 }
 

@@ -25,6 +25,8 @@ export interface BufferedFork {
 export interface WalFlusher {
   /** The end of the last record: no page's LSN can be beyond it. */
   readonly insertedUpTo: Lsn;
+  /** It is durable up to here; a large scan then leaves pages alone that would make it flush. */
+  readonly flushedUpTo?: Lsn;
   /** Makes the WAL durable up to `upTo`; cheap when it is. Throws when it failed before. */
   flush(upTo: Lsn): void;
 }

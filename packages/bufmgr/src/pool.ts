@@ -272,12 +272,12 @@ export class BufferPool implements Disposable {
 
   /** The ring of a large scan: 256 kB, or an eighth of the pool if that is less. PostgreSQL: `BAS_BULKREAD`. */
   bulkReadRing(): BufferRing {
-    return this.ring(BULK_READ_RING_BYTES);
+    return this.ring(BULK_READ_RING_BYTES, true);
   }
 
   /** The ring of a bulk load: 16 MB, or an eighth of the pool if that is less. PostgreSQL: `BAS_BULKWRITE`. */
   bulkWriteRing(): BufferRing {
-    return this.ring(BULK_WRITE_RING_BYTES);
+    return this.ring(BULK_WRITE_RING_BYTES, false);
   }
 
   /** Writes the dirty pages of a fork in block order; they stay in the pool. Making them durable is the fork's `sync`. */
@@ -387,6 +387,7 @@ export class BufferPool implements Disposable {
   private claim(ring: BufferRing | undefined): BufferId {
     const { frames, words } = this;
     let id = ring === undefined ? NO_BUFFER : ring.next(frames);
+    if (id !== NO_BUFFER && ring?.rejects === true && this.writer.waitsForWal(id)) id = NO_BUFFER;
     if (id === NO_BUFFER) {
       id = frames.takeFree();
       if (id === NO_BUFFER) id = frames.sweep();
@@ -454,8 +455,8 @@ export class BufferPool implements Disposable {
     return ring === undefined ? this.buffers >>> 2 : ring.size;
   }
 
-  private ring(bytes: number): BufferRing {
-    return new BufferRing(Math.min(bytes >>> this.geometry.shift, this.buffers >>> 3));
+  private ring(bytes: number, rejects: boolean): BufferRing {
+    return new BufferRing(Math.min(bytes >>> this.geometry.shift, this.buffers >>> 3), rejects);
   }
 
   private livePins(forkId: number, fromBlock: BlockNumber): LivePin[] {

@@ -14,12 +14,19 @@ export const BULK_WRITE_RING_BYTES = 0x100_0000;
 export class BufferRing {
   /** The most buffers it goes round in. */
   readonly size: number;
+  /**
+   * Whether it gives up a page whose write would have to wait for the WAL, and takes another buffer: a scan that sets hint
+   * bits would wait at every turn. PostgreSQL: `StrategyRejectBuffer`.
+   * @internal
+   */
+  readonly rejects: boolean;
   private readonly ids: Int32Array;
   private current = -1;
 
   /** @internal */
-  constructor(size: number) {
+  constructor(size: number, rejects: boolean) {
     this.size = size;
+    this.rejects = rejects;
     this.ids = new Int32Array(size).fill(NO_BUFFER);
   }
 

@@ -90,6 +90,16 @@ export class WriteBack {
     return written;
   }
 
+  /** Whether a page is dirty and cannot be written before the WAL is flushed. PostgreSQL: `XLogNeedsFlush`. */
+  waitsForWal(id: BufferId): boolean {
+    if (this.wal === undefined) return false;
+    const { frames } = this.parts;
+    if ((frames.words[(id << 2) + WORD_STATE] & STATE_DIRTY) === 0) return false;
+    const m = frames.memory(id);
+    const base = frames.base(id);
+    return fromWords(pageLsnHigh(m, base), pageLsnLow(m, base)) > (this.wal.flushedUpTo ?? this.wal.insertedUpTo);
+  }
+
   /**
    * WAL before data: makes it durable up to the largest LSN of the run's pages. The WAL is asked for nothing that it does
    * not have: a page from the future is no reason to move it.

@@ -1,6 +1,6 @@
 // WAL before data, at every way in which a page gets to its file; pages that are pinned unread.
 import { fromWords, highWord, lowWord, StorageError } from '@blockwright/base';
-import { BufferPool, type WalFlusher } from '@blockwright/bufmgr';
+import { BufferPool, type BufferRing, type WalFlusher } from '@blockwright/bufmgr';
 import { BLOCK_SIZES, BlockGeometry } from '@blockwright/geometry';
 import { pageLsnHigh, pageLsnLow, pageMemory, pageSetLsn } from '@blockwright/page';
 import fc from 'fast-check';
@@ -47,8 +47,8 @@ class OrderedFork extends SparseFork {
   }
 }
 
-function setLsn(pool: BufferPool, f: SparseFork, b: number, lsn: number): void {
-  const id = pool.pin(f, b);
+function setLsn(pool: BufferPool, f: SparseFork, b: number, lsn: number, ring?: BufferRing): void {
+  const id = pool.pin(f, b, ring);
   pageSetLsn(pool.memory(id), pool.base(id), highWord(lsn), lowWord(lsn));
   pool.markDirty(id);
   pool.unpin(id);
@@ -152,6 +152,27 @@ describe('WAL before data', () => {
     expect(f.take('write')).toEqual(['write 0+1', 'write 7+1']);
     expect(() => pool.flushFork(f)).toThrow(refusal);
     expect([wal.flushedUpTo, wal.insertedUpTo, f.written.has(8)]).toEqual([0, 1000, false]);
+  });
+
+  test('a large scan that sets hints takes other buffers rather than wait for the WAL; a load waits', () => {
+    for (const [kind, waits] of [
+      ['bulkReadRing', false],
+      ['bulkWriteRing', true],
+    ] as const) {
+      const wal = new Positions();
+      const f = new OrderedFork(g, 200, wal);
+      const pool = new BufferPool({ geometry: g, buffers: 160, wal });
+      const ring = pool[kind]();
+      for (let b = 0; b < 120; b++) {
+        put(pool, f, b, 1, ring);
+        wal.insertedUpTo += 100;
+        setLsn(pool, f, b, wal.insertedUpTo, ring);
+      }
+      expect([wal.flushes.length > 0, f.tooEarly]).toEqual([waits, 0]);
+      wal.flush(wal.insertedUpTo);
+      for (let b = 120; b < 200; b++) look(pool, f, b, ring);
+      expect(f.take('write').length).toBeGreaterThan(0); // what is durable in the WAL goes out again
+    }
   });
 
   test('a victim is not held back by a neighbour from the future', () => {
