@@ -168,6 +168,7 @@ class Opening {
       oldestXid: state.oldestXid,
       synchronousCommit: settings.synchronousCommit,
       removeFiles: (files) => this.removeFiles(files, removed),
+      recorded: (xids) => pendingCreates.forget(xids),
       ended: (xids) => pendingCreates.forget(xids),
       onWarning: (message) => onWarning?.(message),
     });

@@ -248,8 +248,10 @@ export class Transaction {
    */
   async commitAsync(): Promise<void> {
     this.beginCommit();
-    const lsn = this.record(false);
-    if (lsn !== 0 && this.waitsForDisk) await this.transactions.wal?.flushAsync(lsn);
+    // Files that go are gone before anything else happens: redo from a checkpoint in between would not see the record.
+    const removes = filesOf(this.actions, true).length > 0;
+    const lsn = this.record(removes);
+    if (lsn !== 0 && !removes && this.synchronousCommit) await this.transactions.wal?.flushAsync(lsn);
     this.finishCommit();
   }
 
@@ -321,6 +323,7 @@ export class Transaction {
     const lsn = this.logCommit(flush);
     // A commit that is not flushed yet is noted with its LSN: a checkpoint can come before the flush is done.
     this.transactions.commitLog.setTree(this.topXid, this.children, XID_COMMITTED, flush ? 0 : lsn);
+    this.transactions.options.recorded?.([this.topXid, ...this.children]);
     return lsn;
   }
 

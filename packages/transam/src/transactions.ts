@@ -35,6 +35,11 @@ export interface TransactionsOptions {
   readonly removeFiles?: ((files: readonly RelationLocator[], committed: boolean) => void) | undefined;
   /** Told of xids that have ended: of a transaction, or of a savepoint rolled back. */
   readonly ended?: ((xids: readonly Xid[], committed: boolean) => void) | undefined;
+  /**
+   * Told of xids whose commit record is in the WAL, though perhaps not on the disk yet: redo from here on will not see it,
+   * so that a checkpoint must not call their files unfinished.
+   */
+  readonly recorded?: ((xids: readonly Xid[]) => void) | undefined;
   /** Told of what goes wrong where it stops nothing. */
   readonly onWarning?: ((message: string, error?: unknown) => void) | undefined;
   /** Milliseconds since 1970, for commit records. */
