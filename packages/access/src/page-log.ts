@@ -169,9 +169,9 @@ export class PageLog {
    */
   panic(cause: unknown): never {
     this.open = false;
-    this.failure = cause;
-    this.wal?.fail(cause);
-    throw stopped(cause);
+    this.failure ??= cause; // the first one is the reason
+    this.wal?.fail(this.failure);
+    throw stopped(this.failure);
   }
 
   /**
