@@ -1,6 +1,7 @@
 // What a heap page does after pruning: gaps closed, unused line pointers at the end cut off.
 import { StorageError } from '@blockwright/base';
 import { type BlockGeometry, SIZE_OF_PAGE_HEADER } from '@blockwright/geometry';
+import { moveRuns, RUNS_MASK, surveyRuns } from './compaction/runs.ts';
 import type { CompactionScratch } from './compaction/scratch.ts';
 import { COUNT_MASK, listItems, listUsedItems, SOME_UNUSED, SOME_UNUSED_NOT_ZERO } from './compaction/survey.ts';
 import { type Compaction, checkCompaction, checkItems, moveItems } from './compaction.ts';
@@ -11,6 +12,7 @@ import {
   pageMaxOffset,
   pageSetHasFreeLines,
   pageSetLower,
+  pageSetUpper,
   pageSpecial,
   pageUpper,
 } from './header.ts';
@@ -35,6 +37,7 @@ export function pageRepairFragmentation(
   const start = (base + SIZE_OF_PAGE_HEADER) >>> 2;
   let end = start + pageMaxOffset(m, base);
   while (end > start && lpFlags(u32[end - 1] as number) === LP_UNUSED) end--;
+  if (how === 'adaptive' && repairRuns(m, base, scratch, start, end)) return;
   const found = listItems(u32, start, end, scratch);
   const hasResidue = (found & SOME_UNUSED_NOT_ZERO) !== 0;
   const items = hasResidue ? listUsedItems(u32, start, end, scratch) : found & COUNT_MASK;
@@ -43,8 +46,25 @@ export function pageRepairFragmentation(
   // From here on the page changes. An unused line pointer should be all zero; now it is.
   if (hasResidue) clearUnused(u32, start, end);
   moveItems(m, base, scratch, items, how);
-  pageSetLower(m, base, ((end - start) << 2) + SIZE_OF_PAGE_HEADER);
-  if ((found & SOME_UNUSED) !== 0) pageSetHasFreeLines(m, base);
+  cutLinePointers(m, base, end - start, (found & SOME_UNUSED) !== 0);
+}
+
+/** The same where items lie in a few runs. @returns false when they do not, or are corrupted: nothing has changed. */
+function repairRuns(m: PageMemory, base: number, scratch: CompactionScratch, start: number, end: number): boolean {
+  const special = pageSpecial(m, base);
+  const found = surveyRuns(m.u32, start, end, scratch, pageUpper(m, base), special);
+  if (found < 0 || scratch.newUpper < pageLower(m, base)) return false;
+  const runs = found & RUNS_MASK;
+  if (runs !== 0) moveRuns(m.u32, base >>> 2, start, scratch, runs, special);
+  pageSetUpper(m, base, scratch.newUpper);
+  cutLinePointers(m, base, end - start, (found & SOME_UNUSED) !== 0);
+  return true;
+}
+
+/** The line pointer array ends after `count`; some of these are unused, or none is. */
+function cutLinePointers(m: PageMemory, base: number, count: number, someUnused: boolean): void {
+  pageSetLower(m, base, (count << 2) + SIZE_OF_PAGE_HEADER);
+  if (someUnused) pageSetHasFreeLines(m, base);
   else pageClearHasFreeLines(m, base);
 }
 

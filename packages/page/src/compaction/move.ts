@@ -158,8 +158,8 @@ function copyShort(from: Uint32Array, start: number, to: Uint32Array, at: number
   }
 }
 
-/** The same, of few or many. */
-function copyBlock(from: Uint32Array, start: number, to: Uint32Array, at: number, count: number): void {
+/** Copies `count` words from one buffer to another, few or many; an even number. */
+export function copyBlock(from: Uint32Array, start: number, to: Uint32Array, at: number, count: number): void {
   if (count < SHORT_SET_32) copyShort(from, start, to, at, count);
   else to.set(from.subarray(start, start + count), at);
 }

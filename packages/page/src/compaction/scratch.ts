@@ -3,6 +3,8 @@ import type { BlockGeometry } from '@blockwright/geometry';
 
 /** Values of one digit of a key of `sort`: 6 of the 12 bits that a position has. */
 export const DIGITS = 64;
+/** Room for the runs of a page, and one more. */
+const RUNS = 16;
 
 /**
  * Working memory of a compaction, for pages of one size or smaller: make one and keep it. What is in it is of no
@@ -25,6 +27,12 @@ export class CompactionScratch {
   /** Two pages' room: items in their new places, and above it, from word `aside` on, items in their old ones. */
   readonly words: Uint32Array;
   readonly aside: number;
+
+  /** Of each run of items: the word of its first line pointer; where it begins; its bytes, and how far they move. */
+  readonly runs: Int32Array = new Int32Array(RUNS);
+  readonly runHeads: Int32Array = new Int32Array(RUNS);
+  readonly runBytes: Int32Array = new Int32Array(RUNS);
+  readonly runMoves: Int32Array = new Int32Array(RUNS);
 
   // What the checking pass found out about the items.
   /** `pd_upper` as it was. */

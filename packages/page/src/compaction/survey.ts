@@ -3,7 +3,7 @@
 // mispredicted branch costs as much as the copy of a short item.
 import type { CompactionScratch } from './scratch.ts';
 
-const FLAGS_MASK = 0x18000;
+export const FLAGS_MASK = 0x18000;
 
 /** What {@link listItems} found: the number of items, and in the bits above, what else. */
 export const SOME_UNUSED: number = 1 << 16;
