@@ -16,4 +16,5 @@ export {
   RM_XLOG,
 } from './resource-manager.ts';
 export { isSegmentSize } from './segments.ts';
+export { surveyWal, type WalSurvey } from './survey.ts';
 export { type WalMark, type WalStats, WalWriter, type WalWriterOptions } from './writer.ts';

@@ -93,6 +93,7 @@ export class WalReader {
   /** The next record is the one that begins at `lsn`, or on the page that begins there. @throws RangeError: no such position */
   seek(lsn: Lsn): void {
     if (!Number.isSafeInteger(lsn) || lsn < 0) throw new RangeError(`${String(lsn)} is no position in the WAL`);
+    this.source.forget(); // the WAL may have grown
     this.incarnation = this.wantedIncarnation;
     this.ended = undefined;
     this.reason = '';

@@ -182,3 +182,21 @@ describe('find', () => {
     );
   });
 });
+
+test('a WAL that grows is read on where it ended', () => {
+  const vfs = newDirectory();
+  const wal = newWriter(vfs);
+  const reader = newReader(vfs);
+  let at = SEGMENT;
+  for (let i = 0; i < 40; i++) {
+    const spec = recordOfLength(500 + i * 29, i);
+    insert(wal, spec);
+    wal.write(wal.insertedUpTo);
+    reader.seek(at);
+    expect(reader.next(), reader.endReason).toBe(true);
+    expect(seen(reader.record)).toEqual(expected(spec));
+    expect(reader.next()).toBe(false);
+    at = reader.endLsn;
+    expect(at).toBe(wal.insertedUpTo);
+  }
+});

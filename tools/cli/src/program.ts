@@ -12,6 +12,7 @@ import { inspectCommand } from './commands/inspect.ts';
 import { loadCommand } from './commands/load.ts';
 import { recoverCommand } from './commands/recover.ts';
 import { tablesCommand } from './commands/tables.ts';
+import { waldumpCommand } from './commands/waldump.ts';
 import { type CommonFlags, Context } from './context.ts';
 import { ClosedPipe, UsageError } from './failures.ts';
 import type { Io } from './io.ts';
@@ -117,6 +118,7 @@ async function createProgram(context: Context, args: readonly string[]): Promise
     dumpCommand(context),
     inspectCommand(context),
     checkCommand(context),
+    waldumpCommand(context),
     recoverCommand(context),
     await benchCommand(context, args),
   ];

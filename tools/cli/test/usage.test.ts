@@ -4,7 +4,19 @@ import { byteSize, listOf, numberBetween, powerOfTwoSize, wholeNumber } from '..
 import { cli } from './fake-io.ts';
 
 /** The help of these is kept as it is printed; that of benchmarks follows from what they declare. */
-const GOLDEN = ['initdb', 'controldata', 'load', 'load tpch', 'tables', 'dump', 'inspect', 'check', 'recover', 'bench list'];
+const GOLDEN = [
+  'initdb',
+  'controldata',
+  'load',
+  'load tpch',
+  'tables',
+  'dump',
+  'inspect',
+  'check',
+  'waldump',
+  'recover',
+  'bench list',
+];
 const COMMANDS = [...GOLDEN, 'bench', 'bench scan', 'bench geometry', 'bench checksum', 'bench tidstore'];
 
 describe('help', () => {
