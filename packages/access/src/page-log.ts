@@ -2,14 +2,17 @@
 // can fail), changes them, registers each (`page`) with what redo needs, and ends the change (`finish`): the record is in
 // the WAL, and every page has its LSN and is dirty. PostgreSQL: xloginsert.c, and the critical sections around its use.
 import {
+  type BlockNumber,
   type BufferId,
   checkOptions,
   ForkNumber,
+  formatLsn,
   fromWords,
   highWord,
   isStorageError,
   type Lsn,
   lowWord,
+  lsnText,
   type RelationLocator,
   StorageError,
   type Xid,
@@ -50,7 +53,12 @@ export interface PageLogOptions {
   readonly hintImages: boolean;
   /** Whether a page's first change after {@link PageLog.redoPoint} is logged as an image. Default true. */
   readonly fullPageImages?: boolean;
+  /** Told of pages that changed and whose LSN the WAL had not reached. */
+  readonly onWarning?: ((message: string) => void) | undefined;
 }
+
+/** After a full disk, so many pages with hints are let go before the WAL is asked for room again, which costs time. */
+const HINTS_SKIPPED = 1000;
 
 /** How pages are changed and logged: one an engine. */
 export class PageLog {
@@ -69,14 +77,19 @@ export class PageLog {
   private logged = false;
   private pool: BufferPool | undefined = undefined;
   private failure: unknown = undefined;
+  private hintsToSkip = 0;
+  private readonly onWarning: ((message: string) => void) | undefined;
+  /** What to warn of when the change has ended. */
+  private warning = '';
 
   constructor(options: PageLogOptions) {
-    checkOptions('PageLog', options, ['geometry', 'wal', 'hintImages', 'fullPageImages']);
+    checkOptions('PageLog', options, ['geometry', 'wal', 'hintImages', 'fullPageImages', 'onWarning']);
     this.wal = options.wal;
     this.geometry = options.geometry;
     this.blockShift = options.geometry.shift;
     this.hintImages = options.hintImages;
     this.fullPageImages = options.fullPageImages ?? true;
+    this.onWarning = options.onWarning;
   }
 
   /**
@@ -95,6 +108,7 @@ export class PageLog {
       const wal = this.wal as WalWriter;
       wal.reserve(RECORD_BYTES + pages * REFERENCE_BYTES + (pages << this.blockShift) + dataBytes);
       wal.record.begin(rmgr, info);
+      this.hintsToSkip = 0;
     }
     this.open = true;
   }
@@ -110,12 +124,17 @@ export class PageLog {
     const { record } = this.wal as WalWriter;
     const locator = fork.relation.locator as RelationLocator;
     record.block(blockId, locator, fork.forkNumber, pool.block(buffer), (flags & PAGE_WILL_INIT) !== 0);
-    if ((flags & (PAGE_NO_IMAGE | PAGE_WILL_INIT | PAGE_FORCE_IMAGE)) !== 0) {
-      if ((flags & PAGE_FORCE_IMAGE) === 0) return;
-    } else if (!this.needsImage(pool.memory(buffer), pool.base(buffer))) {
-      return;
+    const m = pool.memory(buffer);
+    const base = pool.base(buffer);
+    if ((flags & PAGE_FORCE_IMAGE) === 0) {
+      if ((flags & (PAGE_NO_IMAGE | PAGE_WILL_INIT)) !== 0 || !this.fullPageImages) return;
+      const lsn = pageLsn(m, base);
+      if (lsn > this.redoPoint) {
+        if (lsn <= (this.wal as WalWriter).insertedUpTo) return;
+        this.noteFuture(m, base, fork, pool.block(buffer));
+      }
     }
-    this.image(pool.memory(buffer), pool.base(buffer), flags);
+    this.image(m, base, flags);
   }
 
   /** Puts go to the record's own data again, as they do before the first page. */
@@ -155,6 +174,7 @@ export class PageLog {
       for (let i = 0; i < count; i++) stamp(pool.memory(buffers[i]), pool.base(buffers[i]), high, low);
     }
     for (let i = 0; i < count; i++) pool.markDirty(buffers[i]);
+    if (this.warning !== '') this.warn();
     return lsn;
   }
 
@@ -177,30 +197,39 @@ export class PageLog {
   /**
    * Hint bits of a pinned page were set: it becomes dirty, and if that is its first change after the redo point and pages
    * have checksums, its image goes into the WAL first. PostgreSQL: `MarkBufferDirtyHint`, bufmgr.c.
-   * @returns false when the hints are not kept: during recovery, and when the disk is full; the page is as dirty as it was.
+   * @returns false when the hints are not kept, and the page is as dirty as it was: during recovery, when the disk is full,
+   * and when the WAL has not reached the page's LSN.
    */
   hint(relation: Relation, fork: Fork, buffer: BufferId): boolean {
     if (this.recovering) return false;
     const { pool } = relation;
     if (pool.isDirty(buffer)) return true;
     if (this.hintImages && this.fullPageImages && relation.isLogged) {
-      const m = pool.memory(buffer);
-      const base = pool.base(buffer);
-      if (this.needsImage(m, base) && !this.logHint(pool, fork, buffer)) return false;
+      const lsn = pageLsn(pool.memory(buffer), pool.base(buffer));
+      if (lsn <= this.redoPoint) {
+        if (!this.logHint(pool, fork, buffer)) return false;
+      } else if (lsn > (this.wal as WalWriter).insertedUpTo) {
+        return false;
+      }
     }
     pool.markDirty(buffer);
     return true;
   }
 
   /**
-   * Whether a page that changes now must be logged whole: its last change is not after the redo point. So must a page
-   * whose LSN the WAL has not reached: redo would take it for newer than the change. 53 bits tell such LSNs apart from
-   * ours.
+   * The WAL has not reached the page's LSN: redo would take the page for newer than the change, so it is logged whole, and
+   * has an LSN of ours from now on. The page may be another data directory's: that is to be known.
    */
-  private needsImage(m: PageMemory, base: number): boolean {
-    if (!this.fullPageImages) return false;
-    const lsn = fromWords(pageLsnHigh(m, base), pageLsnLow(m, base));
-    return lsn <= this.redoPoint || lsn > (this.wal as WalWriter).insertedUpTo;
+  private noteFuture(m: PageMemory, base: number, fork: Fork, block: BlockNumber): void {
+    const lsn = formatLsn(pageLsnHigh(m, base), pageLsnLow(m, base));
+    const end = lsnText((this.wal as WalWriter).insertedUpTo);
+    this.warning = `block ${block} of ${fork.name} had LSN ${lsn}, which the WAL had not reached: it ended at ${end}`;
+  }
+
+  private warn(): void {
+    const { warning } = this;
+    this.warning = '';
+    this.onWarning?.(warning);
   }
 
   private insert(xid: Xid): Lsn {
@@ -220,12 +249,17 @@ export class PageLog {
 
   private logHint(pool: BufferPool, fork: Fork, buffer: BufferId): boolean {
     if (this.open) throw new TypeError('a change of pages has begun: hints are set before it or after');
+    if (this.hintsToSkip > 0) {
+      this.hintsToSkip--;
+      return false;
+    }
     const wal = this.wal as WalWriter;
     try {
       wal.reserve(RECORD_BYTES + REFERENCE_BYTES + this.geometry.size);
     } catch (error) {
-      if (isStorageError(error) && error.code === '53100') return false;
-      throw error;
+      if (!isStorageError(error) || error.code !== '53100') throw error;
+      this.hintsToSkip = HINTS_SKIPPED;
+      return false;
     }
     const m = pool.memory(buffer);
     const base = pool.base(buffer);
@@ -236,6 +270,11 @@ export class PageLog {
     stamp(m, base, highWord(lsn), lowWord(lsn));
     return true;
   }
+}
+
+/** A page's LSN as one number: 53 bits tell those of this WAL apart from nonsense. */
+function pageLsn(m: PageMemory, base: number): Lsn {
+  return fromWords(pageLsnHigh(m, base), pageLsnLow(m, base));
 }
 
 /** A page that is still all zero keeps no LSN: it would be one no more. */

@@ -51,6 +51,7 @@ export interface WorldOptions {
   readonly buffers?: number;
   readonly segmentBlocks?: number;
   readonly noWal?: boolean;
+  readonly onWarning?: (message: string) => void;
 }
 
 export function disk(): SimulatedVfs {
@@ -92,6 +93,7 @@ export class World {
       wal: options.noWal === true ? undefined : this.wal,
       hintImages: options.hintImages ?? true,
       fullPageImages: options.fullPageImages ?? true,
+      onWarning: options.onWarning,
     });
     this.storage = new StorageManager({ vfs, directory: '/data', geometry, segmentBlocks });
     this.pool = new BufferPool({ geometry, buffers, wal: this.wal });
