@@ -28,7 +28,8 @@ export function surveyRuns(
   special: number,
 ): number {
   const { runs } = scratch;
-  let last = special;
+  let tail = special; // of the run: where its first item ends
+  let last = special; // where the item before begins
   let newUpper = special;
   let fault = 0;
   let unused = 0;
@@ -37,19 +38,24 @@ export function surveyRuns(
   for (let i = start; i < end; i++) {
     const lp = u32[i] as number;
     const bytes = lp >>> 17;
+    const has = (0 - bytes) >> 31; // all bits where there is an item: whether there is, no processor can foresee
     const length = (bytes + 7) & 0x1fff8;
     const position = lp & 0x7fff;
-    const has = -((bytes + 0x7fff) >>> 15); // all bits where lp_len is not 0
-    const gap = (last - position - length) & has;
-    fault |= ((position - upper) | (special - position - length) | -(position & 7)) & has;
-    runs[count] = i;
-    if (gap !== 0 && ++count > MOST_RUNS) return -1;
-    newUpper -= length;
+    // Within a run items fall and are aligned as the first: only that one, and the last, must be looked at.
+    if (((last - position - length) & has) !== 0) {
+      if (count === MOST_RUNS) return -1;
+      runs[count++] = i;
+      fault |= (last - upper) | (special - position - length) | -(position & 7);
+      newUpper -= tail - last;
+      tail = position + length;
+    }
     last ^= (last ^ position) & has;
     const sign = (lp & FLAGS_MASK) - 1; // negative where LP_UNUSED
     unused |= sign;
     residue |= lp & (sign >> 31);
   }
+  fault |= last - upper;
+  newUpper -= tail - last;
   if (fault < 0 || residue !== 0) return -1;
   scratch.newUpper = newUpper;
   runs[count] = end;
