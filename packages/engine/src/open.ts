@@ -155,6 +155,7 @@ class Opening {
       wal,
       hintImages: dataChecksums,
       fullPageImages: settings.fullPageImages,
+      onWarning,
     });
     log.redoPoint = state.redo;
     const commitLog = this.commitLog(wal);
