@@ -85,6 +85,8 @@ export class HeapUpdateRun {
   readonly memory: PageMemory;
   /** Rows have keys from 1 to this. */
   readonly rows: number;
+  /** The transaction that loaded them. */
+  readonly firstXid: number;
   /** Called with each block whose line pointers have been pruned and whose items have not moved yet. */
   onCompaction: (block: number) => void = () => {};
   private readonly options: HeapUpdateOptions;
@@ -108,6 +110,7 @@ export class HeapUpdateRun {
     this.geometry = geometry;
     this.options = options;
     this.xid = options.xid ?? 1000;
+    this.firstXid = this.xid;
     this.random = seededRandom(options.seed);
     this.scratch = new CompactionScratch(geometry);
     this.memory = pageMemory(new ArrayBuffer(options.pages * geometry.size));

@@ -56,7 +56,12 @@ export interface Version {
   offset: number;
   readonly inserted: { readonly level: ModelLevel; readonly command: number };
   /** Every update and deletion of it that was not refused; all but the last were rolled back. */
-  readonly ends: { readonly level: ModelLevel; readonly command: number; readonly key: boolean; readonly next: Version | undefined }[];
+  readonly ends: {
+    readonly level: ModelLevel;
+    readonly command: number;
+    readonly key: boolean;
+    readonly next: Version | undefined;
+  }[];
   readonly locks: { readonly level: ModelLevel; readonly mode: number }[];
 }
 

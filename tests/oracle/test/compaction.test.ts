@@ -1,5 +1,5 @@
-// The pages that benchmarks/compactify measures are those that PostgreSQL's updates make: the same updates, one by one on
-// a live server, leave the same line pointers and the same items in the same places, after hundreds of compactions by
+// The pages that benchmarks/compactify measures, and those that the heap's own updates make, are those that PostgreSQL's
+// updates make: the same updates, one by one on a live server, leave the same line pointers and the same items in the same places, after hundreds of compactions by
 // `adaptive`. A run whose pages `sort` compacts is told apart, though its rows are the same.
 import {
   type HeapUpdateOptions,
@@ -8,38 +8,18 @@ import {
   IndexUpdateRun,
 } from '@blockwright/benchmark-compactify';
 import { BlockGeometry } from '@blockwright/geometry';
-import {
-  linePointer,
-  lpFlags,
-  lpLength,
-  lpOffset,
-  type PageMemory,
-  pageFlags,
-  pageLower,
-  pageMaxOffset,
-  pageMemory,
-  pagePruneXid,
-  pageSpecial,
-  pageUpper,
-} from '@blockwright/page';
+import { type PageMemory, pageMemory } from '@blockwright/page';
 import type { PostgresServer } from '@blockwright/peers';
 import { startPostgres } from '@blockwright/peers';
-import {
-  HEAP_XMAX_COMMITTED,
-  HEAP_XMAX_INVALID,
-  HEAP_XMIN_COMMITTED,
-  HEAP_XMIN_INVALID,
-  setTupleInfomask,
-  tupleInfomask,
-} from '@blockwright/tuple';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { described, heapTuple } from './described-pages.ts';
 import { describe, it, SERVER_BLOCK_SIZE } from './oracle.ts';
+import { WriterRun } from './writer-run.ts';
 
 /** To repeat a run: `ORACLE_SEED=… vitest run test/compaction.test.ts`. */
 const SEED = Number(process.env.ORACLE_SEED ?? Math.floor(Math.random() * 0x7fffffff));
 const GEOMETRY = BlockGeometry.of(SERVER_BLOCK_SIZE);
 const PAGES = 3;
-const HINT_BITS = HEAP_XMIN_COMMITTED | HEAP_XMIN_INVALID | HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID;
 
 let server: PostgresServer;
 
@@ -67,8 +47,9 @@ async function heapTable(name: string, options: HeapUpdateOptions): Promise<Heap
 }
 
 /** Does the run's next transactions on both sides. */
-async function updateBoth(name: string, run: HeapUpdateRun, transactions: number): Promise<void> {
+async function updateBoth(name: string, run: HeapUpdateRun, transactions: number, heap?: WriterRun): Promise<void> {
   const lists = Array.from({ length: transactions }, () => run.transaction());
+  if (heap !== undefined) for (const keys of lists) heap.update(keys);
   const isSingle = lists.every((keys) => keys.length === 1);
   const update = `UPDATE ${name} SET n = n + 1 WHERE id = key`;
   const loop = (keys: readonly number[], then: string): string =>
@@ -84,31 +65,11 @@ async function serverPage(name: string, block: number): Promise<PageMemory> {
   return pageMemory(Uint8Array.from(page).buffer);
 }
 
-/** Header, line pointers and items of a page, as lines of text that can be compared. */
-function described(m: PageMemory, base: number, item: (m: PageMemory, position: number) => string): string[] {
-  const bounds = `lower ${pageLower(m, base)}, upper ${pageUpper(m, base)}, special ${pageSpecial(m, base)}`;
-  const lines = [`${bounds}, flags ${pageFlags(m, base)}, prune xid ${pagePruneXid(m, base)}`];
-  for (let o = 1; o <= pageMaxOffset(m, base); o++) {
-    const lp = linePointer(m, base, o);
-    const bytes = lpLength(lp) === 0 ? '' : item(m, base + lpOffset(lp));
-    lines.push(`${o}: lp_off ${lpOffset(lp)}, lp_flags ${lpFlags(lp)}, lp_len ${lpLength(lp)} ${bytes}`);
-  }
-  return lines;
-}
-
-/** A heap tuple's bytes, hint bits left out: who looked at it sets those. */
-function heapTuple(length: number): (m: PageMemory, position: number) => string {
-  return (m, position) => {
-    const copy = pageMemory(m.u8.slice(position, position + length).buffer);
-    setTupleInfomask(copy, 0, tupleInfomask(copy, 0) & ~HINT_BITS);
-    return Buffer.from(copy.u8).toString('hex');
-  };
-}
-
-async function expectSamePages(name: string, run: HeapUpdateRun, width: number): Promise<void> {
+async function expectSamePages(name: string, run: HeapUpdateRun, width: number, heap: WriterRun): Promise<void> {
   for (let block = 0; block < PAGES; block++) {
-    const ours = described(run.memory, block * SERVER_BLOCK_SIZE, heapTuple(width));
-    expect(ours).toEqual(described(await serverPage(name, block), 0, heapTuple(width)));
+    const theirs = described(await serverPage(name, block), 0, heapTuple(width));
+    expect(described(run.memory, block * SERVER_BLOCK_SIZE, heapTuple(width))).toEqual(theirs);
+    expect(described(heap.page(block), 0, heapTuple(width))).toEqual(theirs);
   }
 }
 
@@ -116,14 +77,15 @@ describe.each([40, 136, 200])(`updated rows of %i bytes (seed ${SEED})`, (width)
   it.each<HeapWorkload>(['updates', 'batches'])('lie where PostgreSQL puts them: %s', async (workload) => {
     const name = `${workload}_${width}`;
     const run = await heapTable(name, { width, pages: PAGES, seed: SEED, workload });
+    const heap = new WriterRun(GEOMETRY, { width, rows: run.rows, xid: run.firstXid });
     let compactions = 0;
     run.onCompaction = () => compactions++;
-    await expectSamePages(name, run, width);
+    await expectSamePages(name, run, width, heap);
     const steps =
       workload === 'updates' ? [1, 1, 1, 2, 5, 10, ...Array<number>(10).fill(120)] : Array<number>(20).fill(1);
     for (const step of steps) {
-      await updateBoth(name, run, step);
-      await expectSamePages(name, run, width);
+      await updateBoth(name, run, step, heap);
+      await expectSamePages(name, run, width, heap);
     }
     expect(compactions).toBeGreaterThan(steps.length);
     expect(await server.query(`SELECT pg_relation_size('${name}')::int4 AS bytes`)).toEqual([
