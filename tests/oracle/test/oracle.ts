@@ -1,14 +1,29 @@
 // What all judgements need: a PostgreSQL with its own tools, files of ours put in place of its own, and answers compared.
 import { rmSync, writeFileSync } from 'node:fs';
 import { Database, initdb, type TableDef, table } from '@blockwright/engine';
+import { BlockGeometry } from '@blockwright/geometry';
+import {
+  LP_NORMAL,
+  linePointer,
+  lpFlags,
+  lpOffset,
+  type PageMemory,
+  pageIsNew,
+  pageMaxOffset,
+  pageMemory,
+  pageSetChecksum,
+  pageSetLsn,
+} from '@blockwright/page';
 import { type PostgresServer, postgresIsExpected, startPostgres } from '@blockwright/peers';
 import { TPCH_TABLES } from '@blockwright/tpch';
-import { typeInWords } from '@blockwright/tuple';
+import { HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN, typeInWords } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import * as vitest from 'vitest';
 
 /** The block size that the server from npm was compiled with. */
 export const SERVER_BLOCK_SIZE = 8192;
+
+const GEOMETRY = BlockGeometry.of(SERVER_BLOCK_SIZE);
 
 /** Skipped only where the server is not installed, and never in a continuous integration run. */
 export const describe: typeof vitest.describe = vitest.describe.runIf(postgresIsExpected()) as typeof vitest.describe;
@@ -40,9 +55,43 @@ export function ownFiles(definition: TableDef, fill: (database: Database) => voi
   } finally {
     database.close();
   }
+  return frozenFiles(vfs, path);
+}
+
+/**
+ * The files of a relation as a PostgreSQL can take them: its commit log knows our transactions as little as its WAL our
+ * LSNs. So rows that nobody has deleted are frozen, and LSNs are 0; all else, the maps too, is as it lies.
+ */
+function frozenFiles(vfs: MemoryVfs, path: string): OwnFiles {
   const fork = (suffix: string): Uint8Array | undefined =>
     vfs.exists(path + suffix) ? vfs.readFile(path + suffix) : undefined;
-  return { main: vfs.readFile(path), vm: fork('_vm'), fsm: fork('_fsm') };
+  const m = pageMemory(new Uint8Array(vfs.readFile(path)).buffer);
+  for (let base = 0, block = 0; base < m.u8.length; base += SERVER_BLOCK_SIZE, block++) {
+    if (pageIsNew(m, base)) continue;
+    freezeRows(m, base);
+    pageSetLsn(m, base, 0, 0);
+    pageSetChecksum(m, base, GEOMETRY, block);
+  }
+  const withoutLsn = (map: Uint8Array | undefined): Uint8Array | undefined => {
+    if (map === undefined) return undefined;
+    const pages = pageMemory(new Uint8Array(map).buffer);
+    for (let base = 0, block = 0; base < map.length; base += SERVER_BLOCK_SIZE, block++) {
+      if (pageIsNew(pages, base)) continue;
+      pageSetLsn(pages, base, 0, 0);
+      pageSetChecksum(pages, base, GEOMETRY, block);
+    }
+    return pages.u8;
+  };
+  return { main: m.u8, vm: withoutLsn(fork('_vm')), fsm: withoutLsn(fork('_fsm')) };
+}
+
+function freezeRows(m: PageMemory, base: number): void {
+  for (let offset = 1; offset <= pageMaxOffset(m, base); offset++) {
+    const lp = linePointer(m, base, offset);
+    if (lpFlags(lp) !== LP_NORMAL) continue;
+    const at = (base + lpOffset(lp) + 20) >> 1; // t_infomask
+    if ((m.u16[at] & HEAP_XMAX_INVALID) !== 0) m.u16[at] = m.u16[at] | HEAP_XMIN_FROZEN;
+  }
 }
 
 /** A table's columns as SQL declares them. */

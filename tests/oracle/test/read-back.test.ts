@@ -113,7 +113,8 @@ describe('a directory that PostgreSQL wrote', () => {
 
   it('has the rows that the server prints', async () => {
     const expected: Record<string, string[]> = {};
-    for (const name of TABLES) expected[name] = await theirRows(server, name);
+    // Rows of churn are locked by several transactions: who they were is in the multixacts.
+    for (const name of [...TABLES, 'churn']) expected[name] = await theirRows(server, name);
     if (hasLz4) expected.lz4ed = await theirRows(server, 'lz4ed');
     const listed = await server.query(
       `SELECT CASE nspname WHEN 'public' THEN '' ELSE nspname || '.' END || relname AS name, c.oid,
@@ -138,8 +139,6 @@ describe('a directory that PostgreSQL wrote', () => {
         expect([name, firstDifference(ourRows(postgres, unquoted(name)), rows)]).toEqual([name, undefined]);
         expect([name, postgres.count(postgres.table(unquoted(name))).rows]).toEqual([name, rows.length]);
       }
-      // Rows locked by several transactions: who they were, and whether they committed, is not in the table.
-      expect(() => ourRows(postgres, 'churn')).toThrow(expect.objectContaining({ code: '0A000' }));
     });
   }, 120_000);
 
@@ -172,7 +171,7 @@ describe('a directory that PostgreSQL wrote', () => {
     });
   }, 120_000);
 
-  it('with rows that nobody has looked at yet is refused, not misread; one look settles it', async () => {
+  it('with rows that nobody has looked at yet is read by its commit log', async () => {
     await server.query('CREATE TABLE fresh (id int4, t text)');
     await server.query("INSERT INTO fresh SELECT g, 'row ' || g FROM generate_series(1, 10) g");
     const reading = async (): Promise<string[]> =>
@@ -180,9 +179,8 @@ describe('a directory that PostgreSQL wrote', () => {
         using postgres = PostgresDatabase.open(server.dataDirectory, { database: 'postgres' });
         return ourRows(postgres, 'fresh');
       });
-    await expect(reading()).rejects.toMatchObject({ code: '0A000' });
-    const expected = await theirRows(server, 'fresh');
-    expect(await reading()).toEqual(expected);
+    const unseen = await reading();
+    expect(unseen).toEqual(await theirRows(server, 'fresh'));
   }, 120_000);
 
   it('is refused while the server runs', () => {
