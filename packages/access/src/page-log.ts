@@ -203,11 +203,13 @@ export class PageLog {
   hint(relation: Relation, fork: Fork, buffer: BufferId): boolean {
     if (this.recovering) return false;
     const { pool } = relation;
-    if (pool.isDirty(buffer)) return true;
+    const isDirty = pool.isDirty(buffer);
+    const lsn = pageLsn(pool.memory(buffer), pool.base(buffer));
+    // A page by which a file was made longer is dirty, and no record has it yet.
+    if (isDirty && lsn !== 0) return true;
     if (this.hintImages && this.fullPageImages && relation.isLogged) {
-      const lsn = pageLsn(pool.memory(buffer), pool.base(buffer));
       if (lsn <= this.redoPoint) {
-        if (!this.logHint(pool, fork, buffer)) return false;
+        if (!this.logHint(pool, fork, buffer)) return isDirty;
       } else if (lsn > (this.wal as WalWriter).insertedUpTo) {
         return false;
       }
