@@ -28,7 +28,7 @@ export const XACT_COMMIT = 0x00;
 /** PostgreSQL: `XLOG_XACT_ABORT`. */
 export const XACT_ABORT = 0x20;
 /** PostgreSQL: `XLOG_XACT_HAS_INFO`. */
-const XACT_HAS_INFO = 0x80;
+export const XACT_HAS_INFO = 0x80;
 /** PostgreSQL: `XLOG_XACT_OPMASK`. */
 export const XACT_KIND_MASK = 0x70;
 /** PostgreSQL: `CLOG_ZEROPAGE`. */

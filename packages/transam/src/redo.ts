@@ -10,15 +10,18 @@ import {
   transactionRecords,
   XACT_ABORT,
   XACT_COMMIT,
+  XACT_HAS_INFO,
   XACT_KIND_MASK,
 } from './records.ts';
+
+const NO_FILES: readonly RelationLocator[] = [];
 
 export interface TransactionRedoOptions {
   /** Its `recovering` is set by whoever drives the redo. */
   readonly commitLog: CommitLog;
   /**
    * Told of each end of a transaction, or of a savepoint that was rolled back: all its xids, greatest last (no xid up to
-   * it may be handed out again), and the relations whose files go.
+   * it may be handed out again), and the relations whose files go. Both lists are lent for the call.
    */
   readonly ended?: (xids: readonly Xid[], committed: boolean, files: readonly RelationLocator[]) => void;
   /** Told when the commit log loses what is older than `oldest`. */
@@ -28,6 +31,8 @@ export interface TransactionRedoOptions {
 /** The resource managers RM_XACT and RM_CLOG. */
 export function transactionResourceManagers(options: TransactionRedoOptions): ResourceManager[] {
   const { commitLog, ended, truncated } = options;
+  // Most ends have neither savepoints nor files: nothing is made for them.
+  const one: Xid[] = [0];
   return [
     {
       ...transactionRecords,
@@ -35,6 +40,12 @@ export function transactionResourceManagers(options: TransactionRedoOptions): Re
         const kind = record.info & XACT_KIND_MASK;
         if (kind !== XACT_COMMIT && kind !== XACT_ABORT) throw unknownRecord(transactionRecords.name, record);
         const committed = kind === XACT_COMMIT;
+        if ((record.info & XACT_HAS_INFO) === 0) {
+          commitLog.set(record.xid, committed ? XID_COMMITTED : XID_ABORTED, 0);
+          one[0] = record.xid;
+          ended?.(one, committed, NO_FILES);
+          return;
+        }
         const { children, files } = readEnd(record);
         commitLog.setTree(record.xid, children, committed ? XID_COMMITTED : XID_ABORTED, 0);
         ended?.([record.xid, ...children], committed, files);
