@@ -53,7 +53,7 @@ describe.each(BLOCK_SIZES)('pages of %i bytes', (pageBytes) => {
           const rebuilt = new CommitLog({ vfs: other, directory: '/xact', pageBytes });
           const managers = transactionResourceManagers({
             commitLog: rebuilt,
-            ended: (xids, committed, files) => ended.push([xids, committed, files]),
+            ended: (xids, committed, files) => ended.push([[...xids], committed, [...files]]),
           });
           rebuilt.recovering = true;
           // Twice: a crash during the replay begins it anew.
