@@ -10,6 +10,7 @@ export { linePointerCount } from './line-pointers.ts';
 export { BulkLoader, type BulkLoadOptions } from './load.ts';
 export { heapMarkAllVisible } from './mark-all-visible.ts';
 export { maskHeapPage, maskReplayedHeapPage } from './mask.ts';
+export { MultiInserter } from './multi-insert.ts';
 export { type HeapPageStats, heapPageStats } from './page-stats.ts';
 export { heapPagePruneOpt, heapPrunePage, type PruneOptions } from './prune.ts';
 export type { PruneState } from './prune-state.ts';
@@ -19,7 +20,7 @@ export { HeapScan, type HeapScanOptions } from './scan.ts';
 export { collectForSnapshot, countForSnapshot } from './snapshot-loops.ts';
 export { frozenEncoder, hintedEncoder } from './stamp.ts';
 export type { UnknownPolicy } from './unknown-fate.ts';
-export { INVISIBLE, judgeByHints, VISIBLE } from './visibility.ts';
+export { INVISIBLE, judgeByHints, UNKNOWN, VISIBLE } from './visibility.ts';
 export { tupleUpdateXid } from './visibility-multi.ts';
 export { satisfiesMvcc } from './visibility-mvcc.ts';
 export {

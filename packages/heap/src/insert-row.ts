@@ -35,7 +35,7 @@ export function insertRow(parts: WriterParts, length: number, xid: Xid): void {
     const info = isFirst ? XLOG_HEAP_INSERT | XLOG_HEAP_INIT_PAGE : XLOG_HEAP_INSERT;
     log.begin(relation, RM_HEAP, info, 2, INSERT_BYTES + TUPLE_HEADER_BYTES + length);
     try {
-      const offset = putTuple(m, base, geometry, parts.tuple, length, block);
+      const offset = putTuple(m, base, geometry, parts.tuple, 0, length, block);
       pageClearAllVisible(m, base);
       log.u16(offset);
       log.u8(wasAllVisible ? XLH_ALL_VISIBLE_CLEARED : 0);

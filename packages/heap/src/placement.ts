@@ -15,7 +15,8 @@ export class Placement {
   base = 0;
   private readonly relation: Relation;
   private readonly freeSpace: FreeSpaceMap;
-  private readonly spare: number;
+  /** Bytes that the fillfactor keeps free. */
+  readonly spare: number;
   /** A page with less free than this is not "nearly empty": there the fillfactor counts. */
   private readonly nearlyEmpty: number;
   private target: BlockNumber = NO_BLOCK;

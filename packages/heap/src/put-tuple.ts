@@ -18,12 +18,16 @@ import { HEAP_TUPLE_HEADER_BYTES, setTupleCtid, tupleHoff, tupleInfomask, tupleI
 /** From so many words on, `set` is faster than a loop, in spite of the view that it needs. */
 const LONG_WORDS = 128;
 
-/** Copies the tuple of `length` bytes at the start of `tuple` to a page with room for it. @returns its offset number */
+/**
+ * Copies the tuple of `length` bytes at byte `start` of `tuple`, a multiple of 8, to a page with room for it.
+ * @returns its offset number
+ */
 export function putTuple(
   m: PageMemory,
   base: number,
   g: BlockGeometry,
   tuple: PageMemory,
+  start: number,
   length: number,
   block: BlockNumber,
 ): OffsetNumber {
@@ -34,8 +38,9 @@ export function putTuple(
   const from = tuple.u32;
   const to = m.u32;
   const at = pos >>> 2;
-  if (words < LONG_WORDS) for (let i = 0; i < words; i++) to[at + i] = from[i];
-  else to.set(from.subarray(0, words), at);
+  const first = start >>> 2;
+  if (words < LONG_WORDS) for (let i = 0; i < words; i++) to[at + i] = from[first + i];
+  else to.set(from.subarray(first, first + words), at);
   setTupleCtid(m, pos, block, offset);
   return offset;
 }

@@ -152,7 +152,7 @@ function updateOnPage(parts: TransactionWriterParts, update: RowUpdate): void {
     const info = wasHot ? XLOG_HEAP_HOT_UPDATE : XLOG_HEAP_UPDATE;
     log.begin(relation, RM_HEAP, info, 2, UPDATE_BYTES + 4 + TUPLE_HEADER_BYTES + length);
     try {
-      const offset = putTuple(m, base, geometry, tuple, length, block);
+      const offset = putTuple(m, base, geometry, tuple, 0, length, block);
       pageClearAllVisible(m, base);
       leaveOld(m, base, update, wasHot, block, offset);
       const cleared = wasAllVisible ? XLH_ALL_VISIBLE_CLEARED : 0;
@@ -209,7 +209,7 @@ function writeToPage(parts: TransactionWriterParts, update: RowUpdate, newMap: B
   const info = isFirst ? XLOG_HEAP_UPDATE | XLOG_HEAP_INIT_PAGE : XLOG_HEAP_UPDATE;
   log.begin(relation, RM_HEAP, info, 4, UPDATE_BYTES + TUPLE_HEADER_BYTES + length);
   try {
-    const offset = putTuple(newM, newBase, geometry, tuple, length, newBlock);
+    const offset = putTuple(newM, newBase, geometry, tuple, 0, length, newBlock);
     pageClearAllVisible(newM, newBase);
     pageClearAllVisible(m, base);
     pageSetFull(m, base);
