@@ -1,7 +1,7 @@
 // AssemblyScript, compiled to WebAssembly (scripts/kernel.ts): proves that pages hold nothing which a check would
 // report. It says yes only of what the TypeScript beside it would find clean, in one pass and without an object; of the
 // rest it says "not proven", and the TypeScript looks and tells. Every rule here is one of tuple-header.ts,
-// tuple-attributes.ts, heap-page.ts, pages.ts or @blockwright/page's findings.ts.
+// tuple-attributes.ts, tuple-fate.ts, heap-page.ts, pages.ts or @blockwright/page's findings.ts.
 //
 // A run of pages lies in the imported memory; behind it the host lends a work area, from byte `area` on:
 //
@@ -43,6 +43,7 @@ const KEYSHR_LOCK: u32 = 0x0010;
 const EXCL_LOCK: u32 = 0x0040;
 const LOCK_ONLY: u32 = 0x0080;
 const XMIN_COMMITTED: u32 = 0x0100;
+const XMIN_INVALID: u32 = 0x0200;
 const XMIN_FROZEN: u32 = 0x0300;
 const XMAX_COMMITTED: u32 = 0x0400;
 const XMAX_INVALID: u32 = 0x0800;
@@ -67,6 +68,11 @@ let nextXid: u32 = 0;
 let isFirstEpoch: bool = false;
 let oldestXid: u32 = 0;
 let oldestInRelation: u32 = 0;
+/** Whether there is a commit log; then a bit an xid from `committedFrom` on, set where it committed. */
+let hasCommitted: bool = false;
+let committedBits: usize = 0;
+let committedFrom: u32 = 0;
+let committedCount: u32 = 0;
 let endHigh: u32 = 0;
 let endLow: u32 = 0;
 /** The t_xmin that was found right last: neighbours mostly have the same. */
@@ -100,6 +106,14 @@ export function setXids(known: bool, next: u32, firstEpoch: bool, oldest: u32, i
   isFirstEpoch = firstEpoch;
   oldestXid = oldest;
   oldestInRelation = inRelation;
+  knownXid = 0;
+}
+
+export function setCommitted(known: bool, bits: usize, from: u32, count: u32): void {
+  hasCommitted = known;
+  committedBits = bits;
+  committedFrom = from;
+  committedCount = count;
   knownXid = 0;
 }
 
@@ -138,6 +152,12 @@ function xidIsRight(xid: u32): bool {
   const age = isFirstEpoch && xid > nextXid ? 3 : xid;
   if (precedes(age, oldestXid)) return false;
   return oldestInRelation < 3 || !precedes(age, oldestInRelation);
+}
+
+/** Whether the commit log says that the xid, no special one, has committed; false where it was not asked. */
+function isCommitted(xid: u32): bool {
+  const at = xid - committedFrom;
+  return at < committedCount && ((<u32>load<u8>(committedBits + (at >>> 3)) >> (at & 7)) & 1) !== 0;
 }
 
 /** LSN, flags, size and bounds. */
@@ -254,9 +274,10 @@ function tupleIsClean(pos: usize, length: u32, block: u32, offset: u32, allVisib
   if ((infomask & INFOMASK_RARE) !== 0 || (infomask2 & INFOMASK2_RARE) !== 0) return false;
   const isFrozen = (infomask & XMIN_FROZEN) === XMIN_FROZEN;
   if (!isFrozen && xmin !== knownXid) {
-    if (!xidIsRight(xmin)) return false;
+    if (!xidIsRight(xmin) || (hasCommitted && xmin >= 3 && !isCommitted(xmin))) return false;
     knownXid = xmin;
   }
+  if (hasCommitted && (infomask & XMIN_FROZEN) === XMIN_INVALID) return false;
   const isPlain = xmax === 0 && (infomask & XMAX_BITS) === XMAX_INVALID && (infomask2 & KEYS_UPDATED) === 0;
   if (!isPlain && !xmaxIsClean(xmax, infomask)) return false;
   if (allVisible) {
@@ -304,7 +325,10 @@ function tupleIsClean(pos: usize, length: u32, block: u32, offset: u32, allVisib
 function xmaxIsClean(xmax: u32, infomask: u32): bool {
   if (xmax < 3 || !xidIsRight(xmax)) return false; // a t_xmax of 0 with no more than "invalid" did not come here
   if ((infomask & XMAX_COMMITTED) !== 0 && (infomask & (XMAX_INVALID | LOCK_ONLY)) !== 0) return false;
-  if ((infomask & LOCK_ONLY) === 0) return (infomask & KEYSHR_LOCK) === 0;
+  if ((infomask & LOCK_ONLY) === 0) {
+    if (hasCommitted && ((infomask & XMAX_INVALID) !== 0 || !isCommitted(xmax))) return false;
+    return (infomask & KEYSHR_LOCK) === 0;
+  }
   return (infomask & (KEYSHR_LOCK | EXCL_LOCK)) !== 0;
 }
 

@@ -1,8 +1,8 @@
-// What can be said of one heap page without the commit log: its header, how its items fill it, its tuples' headers and
-// attributes, its chains of versions, and that what is promised of all its tuples is true of each.
+// What can be said of one heap page: its header, how its items fill it, its tuples' headers and attributes, its chains of
+// versions, and that what is promised of all its tuples is true of each. Hint bits decide where there is no commit log.
 import { type BlockNumber, FIRST_NORMAL_XID } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import { judgeByHints, VISIBLE } from '@blockwright/heap';
+import { VISIBLE } from '@blockwright/heap';
 import {
   LP_DEAD,
   LP_NORMAL,
@@ -26,13 +26,13 @@ import {
   type TupleDescriptor,
   tupleInfomask,
   tupleInfomask2,
-  tupleXmax,
-  tupleXmin,
 } from '@blockwright/tuple';
+import { type Fates, verdictOf } from './fates.ts';
 import { HotChains } from './hot-chains.ts';
 import type { LineStates } from './line-states.ts';
 import type { PageReport } from './page-report.ts';
 import { type ToastLookup, TupleAttributes } from './tuple-attributes.ts';
+import { checkTupleFate } from './tuple-fate.ts';
 import { checkTupleHeader, type TupleLimits } from './tuple-header.ts';
 import { VisibilityPromise } from './visibility-promise.ts';
 import { type XidRange, xidIsInFuture } from './xids.ts';
@@ -47,6 +47,8 @@ export interface HeapPageOptions {
   readonly toast: ToastLookup | undefined;
   /** Which xids can be in use, where it is known. */
   readonly xids: XidRange | undefined;
+  /** What became of transactions, where it can be told. */
+  readonly fates: Fates | undefined;
 }
 
 /** What a heap page check has counted. */
@@ -54,6 +56,7 @@ export interface HeapPageCounts {
   linePointers: number;
   tuples: number;
   decodedTuples: number;
+  judgedTuples: number;
 }
 
 const PRUNE_XID_BYTE = 20;
@@ -65,11 +68,12 @@ export class HeapPageCheck {
   private readonly geometry: BlockGeometry;
   private readonly limits: TupleLimits;
   private readonly attributes: TupleAttributes | undefined;
+  private readonly fates: Fates | undefined;
   private readonly chains: HotChains;
-  private readonly promise = new VisibilityPromise();
+  private readonly promise: VisibilityPromise;
 
   constructor(options: HeapPageOptions) {
-    const { geometry, descriptor, utf8, toast, xids } = options;
+    const { geometry, descriptor, utf8, toast, xids, fates } = options;
     this.geometry = geometry;
     this.limits = {
       columns: descriptor?.columns.length ?? Number.POSITIVE_INFINITY,
@@ -77,7 +81,9 @@ export class HeapPageCheck {
       xids,
     };
     this.attributes = descriptor === undefined ? undefined : new TupleAttributes(descriptor, utf8, toast);
-    this.chains = new HotChains(geometry.maxOffsetNumber);
+    this.fates = fates;
+    this.chains = new HotChains(geometry.maxOffsetNumber, fates);
+    this.promise = new VisibilityPromise(fates);
   }
 
   /**
@@ -160,9 +166,13 @@ export class HeapPageCheck {
     counts.tuples++;
     report.beginTuple(offset, position);
     const isWhole = checkTupleHeader(m, position, length, block, offset, this.limits, report);
+    if (this.fates !== undefined) {
+      counts.judgedTuples++;
+      checkTupleFate(m, position, this.fates, this.limits.xids, report);
+    }
     if (isWhole && this.attributes !== undefined) {
       counts.decodedTuples++;
-      const verdict = judgeByHints(tupleInfomask(m, position), tupleXmin(m, position), tupleXmax(m, position));
+      const verdict = verdictOf(m, position, this.fates);
       this.attributes.check(m, position, length, verdict === VISIBLE, report);
     }
     if (this.promise.isMade) this.promise.checkTuple(m, position, offset, report);

@@ -1,7 +1,8 @@
 // The chains of versions on one heap page: where redirects and t_ctid lead, and whether the flags of both ends agree.
-// Without the commit log a link that an aborted update left is told from a real one by t_xmax and t_xmin alone: only
-// when they are the same id is the one tuple the other's successor.
-import type { BlockNumber, OffsetNumber } from '@blockwright/base';
+// Only when t_xmax (of a multixact: its updater) is the other's t_xmin is the one tuple the other's successor: an update
+// that was rolled back leaves its link behind, and the space that it leads to may be used again. How the two transactions
+// ended the hint bits say, and the commit log where it can be read.
+import { type BlockNumber, FIRST_NORMAL_XID, type OffsetNumber } from '@blockwright/base';
 import {
   LP_NORMAL,
   LP_REDIRECT,
@@ -11,6 +12,7 @@ import {
   type PageMemory,
   pageMaxOffset,
 } from '@blockwright/page';
+import { XID_ABORTED, XID_COMMITTED, XID_IN_PROGRESS } from '@blockwright/transam';
 import {
   HEAP_XMAX_COMMITTED,
   HEAP_XMAX_INVALID,
@@ -28,6 +30,7 @@ import {
   tupleXmax,
   tupleXmin,
 } from '@blockwright/tuple';
+import { FATE_UNKNOWN, type Fates } from './fates.ts';
 import type { LineStates } from './line-states.ts';
 import type { PageReport } from './page-report.ts';
 
@@ -37,8 +40,10 @@ export class HotChains {
   private readonly predecessors: Uint16Array;
   /** By offset number: whether something may lead there that cannot be resolved here, as a multixact can. */
   private readonly perhaps: Uint8Array;
+  private readonly fates: Fates | undefined;
 
-  constructor(maxOffset: OffsetNumber) {
+  constructor(maxOffset: OffsetNumber, fates: Fates | undefined) {
+    this.fates = fates;
     this.predecessors = new Uint16Array(maxOffset + 1);
     this.perhaps = new Uint8Array(maxOffset + 1);
   }
@@ -99,21 +104,43 @@ export class HotChains {
       );
     }
     if (isElsewhere || next === offset || next < 1) return;
-    if (next <= last && (lines.isBad(next) || (infomask & HEAP_XMAX_IS_MULTI) !== 0)) {
-      this.perhaps[next] = 1; // what stands there cannot be judged, or the updater is a member of the multixact
+    const updater = this.updaterOf(m, position, infomask);
+    if (next <= last && (lines.isBad(next) || updater === FATE_UNKNOWN)) {
+      this.perhaps[next] = 1; // what stands there cannot be judged, or who updated the row is not known
       return;
     }
     const nextPosition = next <= last ? normalItem(m, base, next) : -1;
-    const xmax = tupleXmax(m, position);
-    if (nextPosition < 0 || xmax === 0 || tupleXmin(m, nextPosition) !== xmax || isXmaxLockOnly(infomask)) {
-      if (isHot && (infomask & HEAP_XMAX_COMMITTED) !== 0) {
-        const message = `the tuple was HOT-updated by ${xmax}, but line pointer ${next} does not hold its new version`;
+    if (nextPosition < 0 || updater === 0 || tupleXmin(m, nextPosition) !== updater) {
+      if (isHot && updater !== FATE_UNKNOWN && this.deletionIsCommitted(infomask, updater)) {
+        const message = `the tuple was HOT-updated by ${updater}, but line pointer ${next} does not hold its new version`;
         report.line('error', 'heap.hot_chain.broken', offset, message);
       }
       return;
     }
     this.link(offset, next, report);
-    checkLink(m, offset, position, next, nextPosition, report);
+    this.checkLink(m, offset, position, next, nextPosition, report);
+  }
+
+  /** Who updated the tuple: 0 when nobody did, FATE_UNKNOWN when it is a member of a multixact that is not read. */
+  private updaterOf(m: PageMemory, position: number, infomask: number): number {
+    if (isXmaxLockOnly(infomask)) return 0;
+    if ((infomask & HEAP_XMAX_IS_MULTI) === 0) return tupleXmax(m, position);
+    // Once it says nothing any more, its members may be gone.
+    if (this.fates === undefined || (infomask & HEAP_XMAX_INVALID) !== 0) return FATE_UNKNOWN;
+    return this.fates.updaterOf(m, position);
+  }
+
+  private deletionIsCommitted(infomask: number, xmax: number): boolean {
+    if ((infomask & HEAP_XMAX_COMMITTED) !== 0) return true;
+    return (infomask & HEAP_XMAX_INVALID) === 0 && xmax >= FIRST_NORMAL_XID && this.fates?.of(xmax) === XID_COMMITTED;
+  }
+
+  /** Whether a tuple's inserter is known to have committed. */
+  private isCommitted(m: PageMemory, position: number): boolean {
+    const hint = tupleInfomask(m, position) & HEAP_XMIN_FROZEN;
+    if (hint !== 0) return (hint & HEAP_XMIN_COMMITTED) !== 0;
+    const xmin = tupleXmin(m, position);
+    return xmin >= FIRST_NORMAL_XID && this.fates?.of(xmin) === XID_COMMITTED;
   }
 
   private link(from: OffsetNumber, to: OffsetNumber, report: PageReport): void {
@@ -132,11 +159,55 @@ export class HotChains {
       const lp = linePointer(m, base, offset);
       if (lpFlags(lp) !== LP_NORMAL || this.predecessors[offset] !== 0 || this.perhaps[offset] !== 0) continue;
       const position = base + lpOffset(lp);
-      if (!isHeapOnly(tupleInfomask2(m, position)) || (tupleInfomask(m, position) & HEAP_XMIN_COMMITTED) === 0)
-        continue;
+      if (!isHeapOnly(tupleInfomask2(m, position)) || !this.isCommitted(m, position)) continue;
       const message = `line pointer ${offset} has a heap-only tuple that nothing on the page leads to`;
       report.line('error', 'heap.hot_chain.heap_only_root', offset, message);
     }
+  }
+
+  /** Whether the flags of a tuple and of its successor on the same page agree, and how their transactions ended. */
+  private checkLink(
+    m: PageMemory,
+    offset: OffsetNumber,
+    position: number,
+    next: OffsetNumber,
+    nextPosition: number,
+    report: PageReport,
+  ): void {
+    const infomask = tupleInfomask(m, position);
+    const isHot = isHotUpdated(infomask, tupleInfomask2(m, position));
+    const isOnly = isHeapOnly(tupleInfomask2(m, nextPosition));
+    const isValid = (infomask & HEAP_XMAX_INVALID) === 0;
+    if (isHot && !isOnly) {
+      const message = `the tuple was HOT-updated, but its new version, line pointer ${next}, is not heap-only`;
+      report.line('error', 'heap.hot_chain.successor_not_heap_only', offset, message);
+    } else if (!isHot && isOnly && isValid && (infomask & HEAP_XMIN_FROZEN) !== HEAP_XMIN_INVALID) {
+      const message = `the tuple was not HOT-updated, but its new version, line pointer ${next}, is heap-only`;
+      report.line('error', 'heap.hot_chain.not_hot_updated', offset, message);
+    }
+    if (!this.isCommitted(m, nextPosition)) return;
+    const fate = this.fateOfInserter(m, position);
+    if (fate === XID_ABORTED) {
+      const message = `the tuple's inserter aborted, but its new version, line pointer ${next}, is committed`;
+      report.line('error', 'heap.hot_chain.aborted_then_committed', offset, message);
+    } else if (fate === XID_IN_PROGRESS) {
+      const message = `the tuple's inserter ${tupleXmin(m, position)} never ended, but its new version, line pointer ${next}, is committed`;
+      report.line('error', 'heap.hot_chain.in_progress_then_committed', offset, message);
+    }
+    if (!isValid) {
+      const message = `the update by ${tupleXmin(m, nextPosition)} failed, but its new version, line pointer ${next}, is committed`;
+      report.line('error', 'heap.hot_chain.failed_then_committed', offset, message);
+    }
+  }
+
+  /** The XID_ status of a tuple's inserter, FATE_UNKNOWN where neither a hint nor the commit log says it. */
+  private fateOfInserter(m: PageMemory, position: number): number {
+    const hint = tupleInfomask(m, position) & HEAP_XMIN_FROZEN;
+    if (hint === HEAP_XMIN_INVALID) return XID_ABORTED;
+    if (hint !== 0) return XID_COMMITTED;
+    const xmin = tupleXmin(m, position);
+    if (xmin < FIRST_NORMAL_XID) return XID_COMMITTED;
+    return this.fates?.of(xmin) ?? FATE_UNKNOWN;
   }
 }
 
@@ -144,35 +215,4 @@ export class HotChains {
 function normalItem(m: PageMemory, base: number, offset: OffsetNumber): number {
   const lp = linePointer(m, base, offset);
   return lpFlags(lp) === LP_NORMAL ? base + lpOffset(lp) : -1;
-}
-
-/** Whether the flags of a tuple and of its successor on the same page agree. */
-function checkLink(
-  m: PageMemory,
-  offset: OffsetNumber,
-  position: number,
-  next: OffsetNumber,
-  nextPosition: number,
-  report: PageReport,
-): void {
-  const infomask = tupleInfomask(m, position);
-  const nextInfomask = tupleInfomask(m, nextPosition);
-  const isHot = isHotUpdated(infomask, tupleInfomask2(m, position));
-  const isOnly = isHeapOnly(tupleInfomask2(m, nextPosition));
-  const isValid = (infomask & HEAP_XMAX_INVALID) === 0;
-  if (isHot && !isOnly) {
-    const message = `the tuple was HOT-updated, but its new version, line pointer ${next}, is not heap-only`;
-    report.line('error', 'heap.hot_chain.successor_not_heap_only', offset, message);
-  } else if (!isHot && isOnly && isValid && (infomask & HEAP_XMIN_FROZEN) !== HEAP_XMIN_INVALID) {
-    const message = `the tuple was not HOT-updated, but its new version, line pointer ${next}, is heap-only`;
-    report.line('error', 'heap.hot_chain.not_hot_updated', offset, message);
-  }
-  if ((infomask & HEAP_XMIN_FROZEN) === HEAP_XMIN_INVALID && (nextInfomask & HEAP_XMIN_COMMITTED) !== 0) {
-    const message = `the tuple's inserter aborted, but its new version, line pointer ${next}, is committed`;
-    report.line('error', 'heap.hot_chain.aborted_then_committed', offset, message);
-  }
-  if (!isValid && (nextInfomask & HEAP_XMIN_COMMITTED) !== 0) {
-    const message = `the update by ${tupleXmax(m, position)} failed, but its new version, line pointer ${next}, is committed`;
-    report.line('error', 'heap.hot_chain.failed_then_committed', offset, message);
-  }
 }

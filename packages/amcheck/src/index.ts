@@ -1,3 +1,4 @@
+export { Fates, type FatesOptions } from './fates.ts';
 export { PageProver } from './page-prover.ts';
 export { ProofThreads } from './proofs.ts';
 export { checkRelation, type RelationCheckOptions } from './relation.ts';

@@ -10,6 +10,7 @@ import {
   pageHashes,
   pageStoredChecksum,
 } from '@blockwright/page';
+import { type CommittedXids, MOST_COMMITTED_XIDS } from './committed-xids.ts';
 import { KERNEL_HEX } from './kernel-bytes.ts';
 import type { ProvenColumns } from './proven-columns.ts';
 import type { XidRange } from './xids.ts';
@@ -21,6 +22,8 @@ export const RUN_BYTES = 0x4_0000;
 export const WORK_AREA = { STEPS: 0, COLUMNS: 12_800, ITEMS: 25_600, MAP_BITS: 33_792, VERDICTS: 34_816 } as const;
 const { STEPS, COLUMNS, MAP_BITS, VERDICTS } = WORK_AREA;
 const WORK_AREA_BYTES = 0x1_0000;
+/** Behind the work area: a bit an xid, set where it committed. */
+const COMMITTED_BYTES = MOST_COMMITTED_XIDS >>> 3;
 /** The most pages of a run, of the smallest size. */
 const MOST_PAGES = VERDICTS - MAP_BITS;
 
@@ -34,6 +37,7 @@ interface Kernel {
   setPages(workArea: number, blockSize: number, kind: number, maxTuples: number): void;
   setColumns(count: number, steps: number, hasVarlena: number): void;
   setXids(known: number, next: number, isFirstEpoch: number, oldest: number, oldestInRelation: number): void;
+  setCommitted(known: number, bits: number, from: number, count: number): void;
   setEndOfWal(high: number, low: number): void;
   provePages(at: number, count: number, block: BlockNumber): number;
   readonly linePointers: { readonly value: number };
@@ -49,6 +53,8 @@ export interface ProverPremises {
   /** The table's columns, where they are known. */
   readonly columns: ProvenColumns | undefined;
   readonly xids: XidRange | undefined;
+  /** Where there is a commit log to hold tuples against: which xids have committed. */
+  readonly committed: CommittedXids | undefined;
   readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
 }
 
@@ -63,9 +69,11 @@ export class PageProver {
   private readonly hashes: Uint32Array;
   private readonly kernel: Kernel | null;
   private premises: ProverPremises | undefined = undefined;
+  /** Whose bits lie behind the work area. */
+  private committed: CommittedXids | undefined = undefined;
 
   constructor() {
-    this.memory = kernelMemory(RUN_BYTES + WORK_AREA_BYTES);
+    this.memory = kernelMemory(RUN_BYTES + WORK_AREA_BYTES + COMMITTED_BYTES);
     this.kernel = kernelInstance(KERNEL_HEX, this.memory.kernel) as Kernel | null;
     this.area = this.memory.u8.subarray(RUN_BYTES);
     this.mapBits = this.area.subarray(MAP_BITS, VERDICTS);
@@ -78,7 +86,7 @@ export class PageProver {
     if (premises === this.premises || this.kernel === null) return;
     this.premises = premises;
     const { kernel } = this;
-    const { geometry, kind, columns, xids, endOfWal } = premises;
+    const { geometry, kind, columns, xids, committed, endOfWal } = premises;
     kernel.setPages(RUN_BYTES, geometry.size, kind === 'heap' ? 0 : 1, geometry.maxHeapTuplesPerPage);
     if (columns === undefined) kernel.setColumns(-1, 0, 0);
     else {
@@ -88,6 +96,12 @@ export class PageProver {
     }
     if (xids === undefined) kernel.setXids(0, 0, 0, 0, 0);
     else kernel.setXids(1, xids.next, xids.nextEpoch === 0 ? 1 : 0, xids.oldest, xids.oldestInRelation ?? 0);
+    if (committed === undefined) kernel.setCommitted(0, 0, 0, 0);
+    else {
+      if (committed !== this.committed) this.memory.u8.set(committed.bits, RUN_BYTES + WORK_AREA_BYTES);
+      this.committed = committed;
+      kernel.setCommitted(1, RUN_BYTES + WORK_AREA_BYTES, committed.from, committed.count);
+    }
     kernel.setEndOfWal(endOfWal?.high ?? 0xffff_ffff, endOfWal?.low ?? 0xffff_ffff);
   }
 

@@ -61,8 +61,8 @@ class CloseLook {
   readonly lines: LineStates;
   readonly again: Uint8Array;
 
-  constructor({ geometry, descriptor, xids, toast, utf8 = false }: RelationCheckOptions) {
-    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, toast, xids });
+  constructor({ geometry, descriptor, xids, fates, toast, utf8 = false }: RelationCheckOptions) {
+    this.heap = new HeapPageCheck({ geometry, descriptor, utf8, toast, xids, fates });
     this.lines = new LineStates(geometry.maxOffsetNumber);
     this.again = new Uint8Array(geometry.size);
   }
@@ -198,15 +198,17 @@ export class PageChecks {
     summary.linePointers += linePointers;
     summary.tuples += tuples;
     if (this.options.descriptor !== undefined) summary.decodedTuples += tuples;
+    if (this.options.fates !== undefined) summary.judgedTuples += tuples;
     summary.mapBits += mapBits;
     if (summary.kind === 'empty' && clean > 0 && this.kind !== undefined) summary.kind = this.kind;
   }
 
   private premisesOfProver(kind: ProvenKind): ProverPremises | undefined {
-    const { geometry, checksums, descriptor, utf8 = false, xids, endOfWal } = this.options;
+    const { geometry, checksums, descriptor, utf8 = false, xids, fates, endOfWal } = this.options;
     const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
     if (descriptor !== undefined && columns === undefined) return undefined;
-    return { geometry, kind, checksums, columns, xids, endOfWal };
+    const committed = kind === 'heap' ? fates?.committedXids() : undefined;
+    return { geometry, kind, checksums, columns, xids, committed, endOfWal };
   }
 
   private checkPage(segment: Segment, within: number, at: number, summary: FileSummary, report: PageReport): void {

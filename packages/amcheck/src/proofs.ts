@@ -76,7 +76,7 @@ export class ProofThreads {
    * @throws StorageError when its files cannot be read.
    */
   add(options: RelationCheckOptions & { readonly names: readonly string[] }): void {
-    const { path, names, segmentBlocks, checksums, descriptor, utf8 = false, xids, endOfWal } = options;
+    const { path, names, segmentBlocks, checksums, descriptor, utf8 = false, xids, fates, endOfWal } = options;
     const reader = BlockReader.open(this.vfs, this.geometry, path, names, ForkNumber.main, segmentBlocks);
     try {
       const kind = descriptor === undefined ? this.tellKind(reader) : 'heap';
@@ -84,8 +84,9 @@ export class ProofThreads {
       const columns = descriptor === undefined ? undefined : provenColumns(descriptor, utf8);
       if (descriptor !== undefined && columns === undefined) return;
       const blockSize = this.geometry.size;
-      const index =
-        this.relations.push({ path, names, blockSize, segmentBlocks, kind, checksums, columns, xids, endOfWal }) - 1;
+      const committed = kind === 'heap' ? fates?.committedXids() : undefined;
+      const known = { checksums, columns, xids, committed, endOfWal };
+      const index = this.relations.push({ path, names, blockSize, segmentBlocks, kind, ...known }) - 1;
       for (const [i, { path: file, blocks }] of reader.segments.entries()) {
         this.segments.set(file, { kind, firstUnit: this.units.length >>> UNIT_FIELDS_SHIFT, blocks });
         const unitBlocks = 1 << this.unitShift;

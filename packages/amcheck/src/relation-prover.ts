@@ -4,6 +4,7 @@ import { ForkNumber } from '@blockwright/base';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
 import type { Vfs } from '@blockwright/vfs';
 import { BlockReader } from './block-reader.ts';
+import type { CommittedXids } from './committed-xids.ts';
 import { MapReader } from './map-reader.ts';
 import { NO_MAP, type PageProver, type ProvenKind, type ProverPremises, RUN_BYTES } from './page-prover.ts';
 import type { ProvenColumns } from './proven-columns.ts';
@@ -21,6 +22,8 @@ export interface ProofRelation {
   readonly checksums: boolean;
   readonly columns: ProvenColumns | undefined;
   readonly xids: XidRange | undefined;
+  /** Where there is a commit log to hold tuples against: which xids have committed. */
+  readonly committed: CommittedXids | undefined;
   readonly endOfWal: { readonly high: number; readonly low: number } | undefined;
 }
 

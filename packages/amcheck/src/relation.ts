@@ -1,9 +1,10 @@
 // Checks the files of one relation: every page of every fork, heap tuples, and the visibility map against the heap.
-import { type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
+import { type Finding, type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import type { TupleDescriptor } from '@blockwright/tuple';
 import { parentPath, type Vfs } from '@blockwright/vfs';
 import { BlockReader } from './block-reader.ts';
+import type { Fates } from './fates.ts';
 import { MapReader } from './map-reader.ts';
 import { PageProver } from './page-prover.ts';
 import { type ForkPremises, PageChecks } from './pages.ts';
@@ -33,6 +34,10 @@ export interface RelationCheckOptions {
   readonly toast?: ToastLookup;
   /** Which xids can be in use. */
   readonly xids?: XidRange;
+  /** What became of them, where nothing is in progress: hint bits, links and promises are held against it. */
+  readonly fates?: Fates;
+  /** The files are as a crash left them: what recovery may put right is a warning. */
+  readonly beforeRecovery?: boolean;
   /** Where the WAL ends: no page can be newer. */
   readonly endOfWal?: { readonly high: number; readonly low: number };
   /** One for all relations of a directory; made anew by default. */
@@ -81,7 +86,8 @@ function* checkFork(
   if (reader.segments.length === 0) return;
   const shown = options.shown ?? ((path: string) => path);
   let current: FileSummary | undefined;
-  const counted: FindingSink = (finding) => {
+  const counted: FindingSink = (given) => {
+    const finding = options.beforeRecovery === true ? leniently(given) : given;
     if (current !== undefined && finding.severity === 'error') current.errors++;
     else if (current !== undefined && finding.severity === 'warning') current.warnings++;
     sink(finding);
@@ -100,6 +106,14 @@ function* checkFork(
     }
     yield* pages.checkSegment(segment, summary);
   }
+}
+
+/** What a crash can leave behind: a page half written, and a map that is ahead of its heap. */
+const LEFT_BY_CRASHES = /\.checksum$|^heap\.map\.|^heap\.all_(visible|frozen)\.|^map\.beyond_heap$/;
+
+function leniently(finding: Finding): Finding {
+  const isError = finding.severity === 'error';
+  return isError && LEFT_BY_CRASHES.test(finding.code) ? { ...finding, severity: 'warning' } : finding;
 }
 
 /** What the pages of a fork are, where the fork says it. */

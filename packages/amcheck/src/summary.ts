@@ -21,6 +21,8 @@ export interface FileSummary {
   tuples: number;
   /** Tuples among them whose attributes were walked, because the table's columns are known. */
   decodedTuples: number;
+  /** Tuples among them whose hint bits were held against the commit log. */
+  judgedTuples: number;
   /** Set bits of the visibility map: of a heap file those its pages were held against, of a map's file those it has. */
   mapBits: number;
   errors: number;
@@ -39,6 +41,7 @@ export function newSummary(file: string, fork: ForkNumber, segment: number, fork
     linePointers: 0,
     tuples: 0,
     decodedTuples: 0,
+    judgedTuples: 0,
     mapBits: 0,
     errors: 0,
     warnings: 0,

@@ -1,7 +1,7 @@
 // What a page's flag and its bits in the visibility map promise of all its tuples, held against each of them.
-// PostgreSQL: `collect_corrupt_items`, pg_visibility.c, which can ask the commit log; here the hint bits must do.
+// PostgreSQL: `collect_corrupt_items`, pg_visibility.c. Where there is no commit log to ask, the hint bits must do.
 import { FIRST_NORMAL_XID, type OffsetNumber } from '@blockwright/base';
-import { INVISIBLE, judgeByHints, VISIBLE } from '@blockwright/heap';
+import { INVISIBLE, VISIBLE } from '@blockwright/heap';
 import { type PageMemory, pageIsAllVisible } from '@blockwright/page';
 import {
   HEAP_XMAX_INVALID,
@@ -13,6 +13,7 @@ import {
   tupleXmin,
 } from '@blockwright/tuple';
 import { VISIBILITYMAP_ALL_FROZEN, VISIBILITYMAP_ALL_VISIBLE } from '@blockwright/visibilitymap';
+import { type Fates, verdictOf } from './fates.ts';
 import type { PageReport } from './page-report.ts';
 
 /** The promises of one page after the other. */
@@ -22,6 +23,11 @@ export class VisibilityPromise {
   private byPage = false;
   private byMap = false;
   private frozen = false;
+  private readonly fates: Fates | undefined;
+
+  constructor(fates: Fates | undefined) {
+    this.fates = fates;
+  }
 
   /** @param mapBits the page's bits in the visibility map, or -1 when there is no map */
   beginPage(m: PageMemory, base: number, mapBits: number, report: PageReport): void {
@@ -45,7 +51,7 @@ export class VisibilityPromise {
     const infomask = tupleInfomask(m, position);
     const xmin = tupleXmin(m, position);
     const xmax = tupleXmax(m, position);
-    const verdict = judgeByHints(infomask, xmin, xmax);
+    const verdict = verdictOf(m, position, this.fates);
     if (verdict !== VISIBLE && (this.byPage || this.byMap)) {
       const severity = this.severityOf(verdict, infomask);
       if (severity !== undefined) {

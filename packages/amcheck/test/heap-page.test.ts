@@ -46,6 +46,7 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
         linePointers: 8,
         tuples: 8,
         decodedTuples: 8,
+        judgedTuples: 0,
         mapBits: 0,
         errors: 0,
         warnings: 0,

@@ -8,14 +8,7 @@ import {
   type ProofThreads,
   type RelationCheckOptions,
 } from '@blockwright/amcheck';
-import {
-  checkOptions,
-  type Finding,
-  type FindingSink,
-  isStorageError,
-  type Steps,
-  StorageError,
-} from '@blockwright/base';
+import { checkOptions, type FindingSink, isStorageError, type Steps, StorageError } from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
 import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geometry';
 import { parseRelationFileName } from '@blockwright/smgr';
@@ -69,16 +62,13 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   if (stat === undefined) throw new StorageError('58P01', `"${path}" does not exist`);
   const full = resolve(path);
   const counts = { errors: 0, warnings: 0 };
-  let isCrashed = false;
-  const counted: FindingSink = (given) => {
-    const finding = isCrashed ? beforeRecovery(given) : given;
+  const counted: FindingSink = (finding) => {
     if (finding.severity === 'error') counts.errors++;
     else if (finding.severity === 'warning') counts.warnings++;
     sink(finding);
   };
   const subject = stat.isDirectory ? directorySubject(vfs, full, counted) : fileSubject(vfs, full, options, counted);
   const { premises } = subject;
-  isCrashed = premises.kind !== 'relation' && !premises.isShutDown;
   const files: FileSummary[] = [];
   const prover = new PageProver();
   let threads: ProofThreads | undefined;
@@ -95,16 +85,6 @@ export function* checkPath(path: string, sink: FindingSink, options: CheckOption
   }
   const { kind, geometry, checksums, isShutDown } = premises;
   return { path, kind, blockSize: geometry.size, dataChecksums: checksums, isShutDown, files, ...counts };
-}
-
-/** What a crash can leave: a page half written, and a map that is ahead of its heap. */
-const LEFT_BY_CRASHES = /\.checksum$|^heap\.map\.|^heap\.all_(visible|frozen)\.|^map_page\./;
-
-/** The finding as it counts before recovery, which may put it right. */
-function beforeRecovery(finding: Finding): Finding {
-  return finding.severity === 'error' && LEFT_BY_CRASHES.test(finding.code)
-    ? { ...finding, severity: 'warning' }
-    : finding;
 }
 
 /** What is to be checked. */
@@ -215,6 +195,7 @@ function relationOptions(
     utf8: table?.isUtf8,
     xids: table?.xids ?? premises.xids,
     fates: premises.fates,
+    beforeRecovery: premises.kind !== 'relation' && !premises.isShutDown,
     toast: table?.toast,
     endOfWal: premises.endOfWal,
     prover,
