@@ -1,7 +1,7 @@
 // All transactions of one process: which are open, which xids are in progress, what the next xid is, and what nobody can
 // see any more. PostgreSQL: varsup.c, procarray.c.
 import { FIRST_NORMAL_XID, type RelationLocator, StorageError, uint32, type Xid } from '@blockwright/base';
-import { type CommitLog, XID_ABORTED, XID_COMMITTED } from './commit-log.ts';
+import { type CommitLog, XID_COMMITTED } from './commit-log.ts';
 import type { MultiXacts } from './multixacts.ts';
 import { RowLocks } from './row-locks.ts';
 import { RunningXids } from './running-xids.ts';
@@ -156,12 +156,9 @@ export class Transactions {
   didCommit(xid: Xid): boolean {
     if (xid === this.askedXid) return this.askedCommitted;
     if (this.isInProgress(xid)) return false;
-    const status = this.commitLog.status(xid);
-    if (status === XID_COMMITTED || status === XID_ABORTED) {
-      this.askedXid = xid;
-      this.askedCommitted = status === XID_COMMITTED;
-    }
-    return status === XID_COMMITTED;
+    this.askedCommitted = this.commitLog.status(xid) === XID_COMMITTED;
+    this.askedXid = xid;
+    return this.askedCommitted;
   }
 
   /**
@@ -213,7 +210,6 @@ export class Transactions {
   advanceOldestXid(oldest: Xid): number {
     if (oldest < FIRST_NORMAL_XID || xidPrecedes(oldest, this.oldest) || xidFollows(oldest, this.horizon())) return 0;
     const removed = this.commitLog.truncate(oldest);
-    this.askedXid = 0;
     this.setOldest(oldest);
     return removed;
   }

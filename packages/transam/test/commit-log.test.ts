@@ -233,6 +233,22 @@ test('more pages than the memory takes', () => {
   }
 });
 
+test('a page that an extension without success has put out of memory is read again', () => {
+  const pageBytes = 32768;
+  const perPage = pageBytes * 4;
+  const { vfs, log } = fresh(pageBytes);
+  for (let page = 0; page < 32; page++) log.extendTo(Math.max(3, page * perPage));
+  log.flush();
+  for (let page = 1; page < 32; page++) log.set(page * perPage, XID_ABORTED, 0);
+  expect(log.status(3)).toBe(XID_IN_PROGRESS); // the last one asked for, and the only one that need not be written to go
+  const fault = vfs.plant({ operation: 'write', path: '/xact/0001', errno: 'ENOSPC' });
+  codeOf(() => log.extendTo(32 * perPage), '53100');
+  expect(fault.hits).toBe(1);
+  log.set(3, XID_COMMITTED, 0);
+  log.flush();
+  expect(new CommitLog({ vfs, directory: '/xact', pageBytes }).status(3)).toBe(XID_COMMITTED);
+});
+
 describe('flushing', () => {
   test('syncs the files that were written, and the directory when names are new', () => {
     const { vfs, log } = fresh(1024);

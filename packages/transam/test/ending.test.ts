@@ -182,6 +182,26 @@ describe('a group commit', () => {
     expect(transactions.horizon()).toBe(6);
   });
 
+  test('that removes files does not wait for a group: no checkpoint may come between its record and the files', async () => {
+    const removed: number[] = [];
+    const recorded: (readonly number[])[] = [];
+    const { wal, transactions } = loggedEngine({
+      removeFiles: (files) => removed.push(...files.map(({ relfilenode }) => relfilenode)),
+      recorded: (xids) => recorded.push(xids),
+    });
+    const keeps = transactions.begin();
+    keeps.savepoint();
+    keeps.removeAtAbort(file(70)); // 3 and 4
+    const waits = keeps.commitAsync();
+    expect([keeps.state, recorded]).toEqual(['committing', [[3, 4]]]);
+    const drops = transactions.begin();
+    drops.removeAtCommit(file(71));
+    const done = drops.commitAsync();
+    expect([drops.state, removed, wal.flushedUpTo]).toEqual(['committed', [71], wal.insertedUpTo]);
+    await Promise.all([waits, done]);
+    expect([keeps.state, recorded]).toEqual(['committed', [[3, 4], [5]]]);
+  });
+
   test('whose sync fails stops the engine, and nobody saw it', async () => {
     const { vfs, wal, transactions } = loggedEngine();
     const tx = transactions.begin();
@@ -262,6 +282,21 @@ describe('a full disk', () => {
     vfs.plant({ operation: 'read', errno: 'EIO', times: Number.POSITIVE_INFINITY });
     tx.abort();
     expect(transactions.didCommit(xid)).toBe(false);
+  });
+
+  test('a commit whose page of the commit log cannot be read aborts before it has written its record', () => {
+    const pageBytes = 32768;
+    const { vfs, wal, commitLog, transactions } = loggedEngine({ pageBytes });
+    const tx = transactions.begin();
+    tx.writeXid();
+    for (let page = 1; page < 40; page++) commitLog.zeroPage(page);
+    for (let page = 1; page < 40; page++) commitLog.status(page * pageBytes * 4); // the first one leaves the memory
+    vfs.plant({ operation: 'read', path: '/xact', errno: 'EIO' });
+    codeOf(() => tx.commit(), '58030');
+    expect(tx.state).toBe('aborted');
+    wal.flush(wal.insertedUpTo);
+    expect(printed(vfs).filter((line) => line.includes('COMMIT'))).toEqual([]);
+    expect(transactions.didCommit(3)).toBe(false);
   });
 
   test('a page of the commit log that has no room leaves the next xid where it was', () => {
