@@ -158,7 +158,7 @@ class Recovery {
     const walIncarnation = control.current.walIncarnation + 1;
     control.update({ walIncarnation });
     const checkpoint = yield* this.checkpoint(extent, counters, walIncarnation);
-    return this.report({ extent, startPoint, redone, filesRemoved, unloggedReset, checkpoint });
+    return this.report({ extent, redone, filesRemoved, unloggedReset, checkpoint });
   }
 
   private *redo(startPoint: StartPoint, extent: WalExtent, counters: RedoCounters): Steps<Redone> {
@@ -167,7 +167,7 @@ class Recovery {
     const managers = redoManagers({ pages, commitLog, created, counters });
     for (const manager of options.managers?.(pages) ?? []) managers.register(manager);
     const isRequired = extent.records > 1;
-    if (isRequired) options.onLog?.(`redo starts at ${lsnText(redo)}`);
+    if (isRequired) options.onLog?.(`redo starts at ${lsnText(extent.first)}`);
     const redone = yield* redoSteps({ reader, redo, extent, managers, nextXid: counters.nextXid, clock });
     if (isRequired) options.onLog?.(redoDoneText({ lastRecord: extent.last, usage: redone.usage }));
     else options.onLog?.('redo is not required');
@@ -200,13 +200,12 @@ class Recovery {
 
   private report(done: {
     readonly extent: WalExtent;
-    readonly startPoint: StartPoint;
     readonly redone: Redone;
     readonly filesRemoved: number;
     readonly unloggedReset: number;
     readonly checkpoint: CheckpointReport;
   }): RecoveryReport {
-    const { extent, startPoint, redone, checkpoint } = done;
+    const { extent, redone, checkpoint } = done;
     const { stats } = this.pages;
     const { records, bytes, images, imageBytes } = redone.counts.total();
     const shares = {
@@ -215,7 +214,7 @@ class Recovery {
       openSeconds: stats.openMs / 1000,
     };
     return {
-      redoStart: startPoint.data.redo,
+      redoStart: extent.first,
       lastRecord: extent.last,
       redoEnd: extent.end,
       isRequired: extent.records > 1,

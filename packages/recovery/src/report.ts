@@ -38,7 +38,7 @@ export interface RedoShares {
 
 /** What a recovery did. */
 export interface RecoveryReport {
-  /** Where redo started: the last checkpoint's redo point. */
+  /** Where the first record that was replayed starts: at the last checkpoint's redo point. */
   readonly redoStart: Lsn;
   /** Where the last record that was replayed starts, and where it ends. */
   readonly lastRecord: Lsn;

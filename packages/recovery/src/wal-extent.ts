@@ -9,7 +9,8 @@ export interface WalExtent {
   readonly records: number;
   /** Behind the last good record. */
   readonly end: Lsn;
-  /** Start of the last good record. */
+  /** Start of the first good record, at the redo point or behind the page header there, and of the last. */
+  readonly first: Lsn;
   readonly last: Lsn;
   /** Why there is no more, in words. */
   readonly endReason: string;
@@ -25,10 +26,12 @@ const RECORDS_A_STEP = 1 << 12;
 export function* walExtentSteps(reader: WalReader, directory: string, control: ControlFile): Steps<WalExtent> {
   const { redo, record, durable } = control.checkpoint;
   let count = 0;
+  let first: Lsn = 0;
   let last: Lsn = 0;
   reader.seek(redo);
   while (reader.next()) {
     last = reader.record.lsn;
+    if (count === 0) first = last;
     if ((++count & (RECORDS_A_STEP - 1)) === 0) {
       yield { phase: 'reading the WAL', done: reader.record.endLsn - redo, total: 0, unit: 'bytes' };
     }
@@ -40,7 +43,7 @@ export function* walExtentSteps(reader: WalReader, directory: string, control: C
   if (end < durable) throw damaged(directory, end, durable, 'the control file', endReason);
   const beyond = reader.durableBeyondEnd();
   if (end < beyond) throw damaged(directory, end, beyond, 'a later page of the WAL', endReason);
-  return { records: count, end, last, endReason };
+  return { records: count, end, first, last, endReason };
 }
 
 /** J4. */
