@@ -55,30 +55,40 @@ describe('the machine code', () => {
     expect(found).toEqual([]);
   });
 
-  it.each(['geometry', 'cursor', 'buffers', 'line pointers', 'heap', 'compaction', 'TIDs', 'index-only scan'] as const)(
-    'covers %s',
-    (what) => {
-      const some = {
-        geometry: ['BlockGeometry.vmBlockOf', 'BlockGeometry.fsmPhysicalOf', 'BlockGeometry.clogByteOf'],
-        cursor: ['VisibilityCursor.status', 'VisibilityCursor.cross'],
-        buffers: ['BufferPool.pin', 'BufferPool.unpin', 'BufferPool.base'],
-        'line pointers': ['linePointer', 'lpOffset', 'checkedItem'],
-        heap: [
-          'HeapScan.next',
-          'HeapScan.readPage',
-          'collectVisible',
-          'collectForSnapshot',
-          'countForSnapshot',
-          'satisfiesMvcc',
-          'heapCount',
-        ],
-        compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'sortItems'],
-        TIDs: ['RadixTidStore.has', 'RadixTidStore.add', 'RadixTree.find', 'SortedArrayTidStore.has'],
-        'index-only scan': ['index-only scan: window', 'index-only scan: cursor, runs'],
-      }[what];
-      for (const id of some) expect(() => blockOf(id)).not.toThrow();
-    },
-  );
+  it.each([
+    'geometry',
+    'cursor',
+    'buffers',
+    'line pointers',
+    'heap',
+    'changes',
+    'redo',
+    'compaction',
+    'TIDs',
+    'index-only scan',
+  ] as const)('covers %s', (what) => {
+    const some = {
+      geometry: ['BlockGeometry.vmBlockOf', 'BlockGeometry.fsmPhysicalOf', 'BlockGeometry.clogByteOf'],
+      cursor: ['VisibilityCursor.status', 'VisibilityCursor.cross'],
+      buffers: ['BufferPool.pin', 'BufferPool.unpin', 'BufferPool.base'],
+      'line pointers': ['linePointer', 'lpOffset', 'checkedItem'],
+      heap: [
+        'HeapScan.next',
+        'HeapScan.readPage',
+        'collectVisible',
+        'collectForSnapshot',
+        'countForSnapshot',
+        'satisfiesMvcc',
+        'heapCount',
+      ],
+      changes: ['PageLog.begin', 'PageLog.page', 'PageLog.finish', 'VisibilityMap.pinToClear'],
+      redo: ['RedoPages.fetch', 'RedoPages.init', 'BufferPool.pinZeroed', 'clearVisibilityBits'],
+      compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'sortItems'],
+      TIDs: ['RadixTidStore.has', 'RadixTidStore.add', 'RadixTree.find', 'SortedArrayTidStore.has'],
+      'index-only scan': ['index-only scan: window', 'index-only scan: cursor, runs'],
+    }[what];
+    for (const id of some) expect(() => blockOf(id)).not.toThrow();
+  });
 
   it('is asked for of every function that the geometry exports', () => {
     expect(run.functions.length).toBeGreaterThan(2);

@@ -8,6 +8,7 @@ import process from 'node:process';
 import * as geometry from '@blockwright/geometry';
 import { VisibilityCursor } from '@blockwright/visibilitymap';
 import { canaries, innocents } from './canaries.mjs';
+import { changeTargets } from './changes.mjs';
 import { compactionTargets } from './compactions.mjs';
 import { openTables, work } from './table.mjs';
 import { geometryTargets, tableTargets } from './targets.mjs';
@@ -26,6 +27,7 @@ try {
     ...tableTargets(tables),
     ...tidTargets,
     ...compactionTargets,
+    ...changeTargets(directory, SIZES),
     ...indexOnlyWalks,
     ...innocents,
     ...canaries,

@@ -16,13 +16,18 @@ const RETRAINING_CALLS = 12;
  * @property {string} id what reports call it, such as `BlockGeometry.vmBlockOf`
  * @property {Function} fn the function whose machine code is wanted
  * @property {(round: number) => unknown} call calls it, directly, at least once
+ * @property {readonly Function[]} [through] what `call` calls it through, if it does not directly
  */
 
 /** @param {readonly Target[]} targets @param {string} file */
 export function traceTargets(targets, file) {
-  for (const { fn, call } of targets) {
+  for (const { fn, call, through = [] } of targets) {
     prepare(fn);
-    neverOptimize(call); // else it might inline the target, and no longer call it
+    // Else they might inline the target, and no longer call it.
+    for (const caller of [call, ...through]) {
+      deoptimize(caller);
+      neverOptimize(caller);
+    }
   }
   for (const { call } of targets) for (let round = 0; round < TRAINING_CALLS; round++) call(round);
   for (const { id, fn, call } of targets) {
