@@ -203,7 +203,7 @@ describe.each(BLOCK_SIZES)('pruning at %i-byte blocks', (size: BlockSize) => {
     expect(stats.compactions).toBeGreaterThanOrEqual(8);
     expect(stats.compactionMs).toBeGreaterThan(0);
     // Again, over pages that have it all: nothing changes.
-    replayed.redo(copyOf(bench.vfs), bench.log.redoPoint);
+    replayed.redo(copyOf(bench.vfs), bench.redoFrom);
     expectSamePages(bench, replayed);
     bench.close();
   });
@@ -322,7 +322,7 @@ describe.each(BLOCK_SIZES)('freezing at %i-byte blocks', (size: BlockSize) => {
       bench.run((tx) => bench.writer.insert(tx, [4, 0, '']));
       at(3);
       finish(bench);
-      const replayed = new Replayed(copyOf(bench.vfs), bench.geometry, bench.log.redoPoint, {});
+      const replayed = new Replayed(copyOf(bench.vfs), bench.geometry, bench.redoFrom, {});
       expect(replayed.pool.withPage(replayed.relation.main, 0, pageMaxOffset)).toBe(4);
     }
   });

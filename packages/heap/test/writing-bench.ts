@@ -42,6 +42,8 @@ export class WritingBench {
   readonly map: VisibilityMap;
   readonly transactions: Transactions;
   readonly writer: HeapWriter;
+  /** Where redo starts: the last checkpoint that was finished. */
+  redoFrom: number;
 
   constructor(size: BlockSize, options: WritingOptions = {}) {
     this.vfs = new MemoryVfs();
@@ -54,6 +56,7 @@ export class WritingBench {
     const hintImages = options.hintImages ?? true;
     this.log = new PageLog({ geometry: this.geometry, wal: this.wal, hintImages });
     this.log.redoPoint = start;
+    this.redoFrom = start;
     const commitLog = new CommitLog({ vfs: this.vfs, directory: '/data/xact', pageBytes: size, wal: this.wal });
     const nextXid = options.nextXid ?? 1000;
     commitLog.zeroPage(Math.floor(nextXid / (size * 4)));
@@ -109,11 +112,12 @@ export class WritingBench {
     return rows;
   }
 
-  /** All pages written; redo would start here. */
+  /** Images are due from here on; once all pages are written, redo starts here. */
   checkpoint(): void {
     const at = this.wal.insertedUpTo;
     this.log.redoPoint = at;
     this.pool.flushAll();
+    this.redoFrom = at;
   }
 
   /** The records from the last checkpoint on, in words. */
@@ -133,12 +137,12 @@ export class WritingBench {
   /** The heap made again from what the files are now, a crash's leftovers, and the WAL. */
   crashed(options: { readonly compaction?: Compaction; readonly stats?: RedoStats } = {}): Replayed {
     this.wal.flush(this.wal.insertedUpTo);
-    return new Replayed(copyOf(this.vfs), this.geometry, this.log.redoPoint, options);
+    return new Replayed(copyOf(this.vfs), this.geometry, this.redoFrom, options);
   }
 
   reader(vfs: MemoryVfs): WalReader {
     const reader = new WalReader({ vfs, directory: '/data/wal', segmentSize: SEGMENT_BYTES, incarnation: 1 });
-    reader.seek(this.log.redoPoint);
+    reader.seek(this.redoFrom);
     return reader;
   }
 
