@@ -3,7 +3,7 @@
 //
 //   DIR/0000         DIR/0001
 //   +----+----+--- ---+----+   +----+----+---      a page of B bytes has 4·B transactions of 2 bits, lowest bits first;
-//   | 0  | 1  |  ...  | 31 |   | 32 | 33 | ...     a segment's name is its number in at least four hexadecimal digits
+//   | 0  | 1  |  ...  | 31 |   | 32 | 33 | ...     a segment's name is its number in four hexadecimal digits
 //   +----+----+--- ---+----+   +----+----+---
 import { type Lsn, StorageError } from '@blockwright/base';
 import { joinPath, readFully, type Vfs, type VfsFile, writeFully } from '@blockwright/vfs';
@@ -161,7 +161,7 @@ export class CommitLogPages {
       if (goes(number >>> SEGMENT_PAGES_SHIFT)) this.cache.delete(number);
     }
     for (const name of vfs.readdir(directory)) {
-      if (!/^[0-9A-F]{4,6}$/.test(name)) continue;
+      if (!/^[0-9A-F]{4}$/.test(name)) continue;
       const segment = Number.parseInt(name, 16);
       if (!goes(segment)) continue;
       this.files.get(segment)?.close();
