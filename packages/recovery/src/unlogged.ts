@@ -8,7 +8,7 @@ import { joinPath } from '@blockwright/vfs';
 const RESET: readonly ForkNumber[] = [ForkNumber.vm, ForkNumber.fsm, ForkNumber.main];
 
 /** Relations of the directory that have an init fork. */
-export function unloggedRelations(storage: StorageManager): RelationLocator[] {
+function unloggedRelations(storage: StorageManager): RelationLocator[] {
   const { vfs } = storage;
   const base = joinPath(storage.directory, 'base');
   const found: RelationLocator[] = [];

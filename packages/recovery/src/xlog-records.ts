@@ -6,6 +6,7 @@
 //   +--------+----+----+----+----+----+--------+----+-------------------
 //   |  redo  |inca|nxid|epoc|noid|oldx| timeMs | n  | n x 16 bytes: xid, tablespace, database, relfilenode
 //   +--------+----+----+----+----+----+--------+----+-------------------
+import { XLOG_FPI, XLOG_FPI_FOR_HINT } from '@blockwright/access';
 import {
   fromWords,
   highWord,
@@ -23,8 +24,6 @@ export const XLOG_CHECKPOINT_ONLINE = 0x10;
 export const XLOG_NOOP = 0x20;
 export const XLOG_NEXTOID = 0x30;
 export const XLOG_END_OF_RECOVERY = 0x90;
-export const XLOG_FPI_FOR_HINT = 0xa0;
-export const XLOG_FPI = 0xb0;
 
 /** A relation whose files a transaction has made that had not ended. */
 export interface PendingCreate {

@@ -1,5 +1,5 @@
 // Redo of the records about the WAL itself. PostgreSQL: `xlog_redo`, xlog.c.
-import { REDO_RESTORED, type RedoPages } from '@blockwright/access';
+import { REDO_RESTORED, type RedoPages, XLOG_FPI, XLOG_FPI_FOR_HINT } from '@blockwright/access';
 import { lsnText, type Oid, StorageError, type Xid } from '@blockwright/base';
 import type { ResourceManager, WalRecord } from '@blockwright/wal';
 import type { NextXid } from './next-xid.ts';
@@ -7,8 +7,6 @@ import {
   checkpointOf,
   XLOG_CHECKPOINT_ONLINE,
   XLOG_CHECKPOINT_SHUTDOWN,
-  XLOG_FPI,
-  XLOG_FPI_FOR_HINT,
   XLOG_NEXTOID,
   xlogRecords,
 } from './xlog-records.ts';

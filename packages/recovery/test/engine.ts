@@ -50,7 +50,7 @@ function initPage(m: PageMemory, base: number, g: BlockGeometry): void {
 }
 
 /** Sets cells again. */
-export function cellsManager(pages: RedoPages): ResourceManager {
+function cellsManager(pages: RedoPages): ResourceManager {
   return {
     id: RM_CELLS,
     name: 'Cells',

@@ -1,12 +1,11 @@
 // Records about the WAL itself, the counters that they keep, and what redo makes of them.
+import { XLOG_FPI, XLOG_FPI_FOR_HINT } from '@blockwright/access';
 import { type Oid, runSync } from '@blockwright/base';
 import {
   allRecordDescribers,
   checkpointOf,
   type RecordCounts,
   XLOG_CHECKPOINT_ONLINE,
-  XLOG_FPI,
-  XLOG_FPI_FOR_HINT,
   XLOG_NEXTOID,
   XLOG_NOOP,
 } from '@blockwright/recovery';
