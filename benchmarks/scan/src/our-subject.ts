@@ -63,13 +63,15 @@ export async function loadSubject(blockSize: BlockSize, options: LoadOptions): P
     const unmarked = withUnmarked ? lineitemTable('lineitem_unmarked') : undefined;
     for (const [table, freeze] of [[marked, true] as const, [unmarked, false] as const]) {
       if (table === undefined) continue;
-      database.createTable(table);
-      await database.load(table, tableBatches('lineitem', scale, { pool }), {
+      using tx = database.begin();
+      tx.createTable(table);
+      await tx.load(table, tableBatches('lineitem', scale, { pool }), {
         freeze,
         signal,
         onProgress: (step) =>
           progress({ ...step, phase: `loading at ${blockSize >>> 10} kB`, total: rowCounts(scale).lineitem }),
       });
+      tx.commit();
     }
     database.checkpoint();
     return subjectOf(database, marked, unmarked, database.blockSize, blocksOf(database, marked.name), close);

@@ -2,8 +2,8 @@
 // or as ordinary rows, logged. PostgreSQL: COPY, with and without FREEZE.
 import { checkOptions, type Steps, StorageError } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
-import { BulkLoader, frozenEncoder, type HeapWriter, heapCount } from '@blockwright/heap';
-import { type ColumnType, type Vector, vectorCapacity, vectorValue } from '@blockwright/tuple';
+import { BulkLoader, frozenEncoder, heapCount, MultiInserter } from '@blockwright/heap';
+import { type Vector, vectorCapacity } from '@blockwright/tuple';
 import { inTable } from './rows.ts';
 import { keepOthersOut, replaceFiles } from './schema.ts';
 import type { DatabaseTransaction } from './transaction.ts';
@@ -42,7 +42,9 @@ export class TableLoad {
   constructor(tx: DatabaseTransaction, entry: CatalogEntry, options: LoadOptions) {
     if (options.freeze === false) {
       this.entry = entry;
-      this.loader = new RowLoader(tx, entry);
+      tx.changes++;
+      const { relations } = tx.core.parts;
+      this.loader = new MultiInserter(relations.handleOf(entry), entry.descriptor, relations.mapOf(entry), tx.inner);
     } else {
       keepOthersOut(tx, entry, 'loaded');
       this.entry = ownEmptyTable(tx, entry);
@@ -89,36 +91,6 @@ export class TableLoad {
   private refuseWhenUndone(): void {
     if (this.state === 'undone') throw new StorageError('57014', 'the load was stopped: its transaction was ended');
   }
-}
-
-/** Adds ordinary rows, logged. */
-class RowLoader implements Loader {
-  rows = 0;
-  private readonly tx: DatabaseTransaction;
-  private readonly writer: HeapWriter;
-  private readonly types: readonly ColumnType<unknown>[];
-
-  constructor(tx: DatabaseTransaction, entry: CatalogEntry) {
-    this.tx = tx;
-    this.writer = tx.core.parts.relations.writerOf(entry);
-    this.types = entry.descriptor.columns.map(({ type }) => type);
-  }
-
-  append(columns: readonly Vector[], length: number): void {
-    const { tx, writer, types } = this;
-    for (let row = 0; row < length; row++) {
-      writer.insert(
-        tx.inner,
-        types.map((type, k) => vectorValue(type, columns[k], row)),
-      );
-      tx.changes++;
-      this.rows++;
-    }
-  }
-
-  finish(): void {}
-
-  abandon(): void {}
 }
 
 /** Options that a load takes; those of running it in slices among them. */

@@ -17,7 +17,7 @@ beforeAll(async () => {
   data = join(root, 'data');
   await cli(['initdb', '-D', data]);
   await cli(['load', 'tpch', '-D', data, '--scale=0.01']);
-});
+}, 60_000);
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 interface Ended {
@@ -133,7 +133,10 @@ test('a process that was killed leaves a directory that says so', async () => {
   await end;
   const { status, stderr } = await cli(['tables', '-D', directory]);
   expect(status).toBe(1);
-  expect(stderr).toMatch(/^blockwright: error: .*not shut down cleanly\n(detail: .*\n)?hint: .*recovery/i);
+  expect(stderr).toMatch(/^blockwright: error: .*not shut down cleanly\ndetail: .*\nhint: .*blockwright recover -D /);
+  const recovered = await cli(['recover', '-D', directory]);
+  expect(recovered).toMatchObject({ status: 0, stderr: expect.stringMatching(/^redo starts at /) });
+  expect(await cli(['tables', '-D', directory])).toMatchObject({ status: 0 });
 });
 
 test('the stub runs what is built, and says what to do when nothing is', async () => {

@@ -39,7 +39,7 @@ describe('help', () => {
     for (const printed of stdout.split('\n')) expect(printed.length, printed).toBeLessThanOrEqual(80);
   });
 
-  test.each(['scan', 'geometry', 'compactify', 'checksum', 'tidstore'])(
+  test.each(['scan', 'geometry', 'compactify', 'recovery', 'commit', 'checksum', 'tidstore'])(
     'of bench %s has every option that the benchmark declares',
     async (name) => {
       const { stdout } = await cli(['bench', name, '--help']);
