@@ -1,5 +1,6 @@
 // Checkpoints: from time to time everything that was changed goes to its files, so that redo need not start further back.
 // One at a time; a spread one advances a little at each `tick`. PostgreSQL: `CreateCheckPoint`, xlog.c; checkpointer.c.
+import type { PendingCreate } from '@blockwright/access';
 import { checkOptions, type Lsn, type Steps, type Xid } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
 import type { ControlHolder } from '@blockwright/control';
@@ -8,7 +9,6 @@ import type { WalWriter } from '@blockwright/wal';
 import { CheckpointJob } from './checkpoint-job.ts';
 import { type CheckpointKind, type CheckpointReport, checkpointText } from './checkpoint-report.ts';
 import type { ObjectIds } from './object-ids.ts';
-import type { PendingCreate } from './xlog-records.ts';
 
 /** What a checkpoint makes durable, and what its record says. */
 export interface CheckpointParts {

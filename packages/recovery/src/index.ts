@@ -19,7 +19,6 @@ export {
   type CheckpointData,
   checkpointOf,
   isCheckpoint,
-  type PendingCreate,
   XLOG_CHECKPOINT_ONLINE,
   XLOG_CHECKPOINT_SHUTDOWN,
   XLOG_END_OF_RECOVERY,

@@ -6,17 +6,8 @@
 //   +--------+----+----+----+----+----+--------+----+-------------------
 //   |  redo  |inca|nxid|epoc|noid|oldx| timeMs | n  | n x 16 bytes: xid, tablespace, database, relfilenode
 //   +--------+----+----+----+----+----+--------+----+-------------------
-import { XLOG_FPI, XLOG_FPI_FOR_HINT } from '@blockwright/access';
-import {
-  fromWords,
-  highWord,
-  type Lsn,
-  lowWord,
-  lsnText,
-  type Oid,
-  type RelationLocator,
-  type Xid,
-} from '@blockwright/base';
+import { type PendingCreate, XLOG_FPI, XLOG_FPI_FOR_HINT } from '@blockwright/access';
+import { fromWords, highWord, type Lsn, lowWord, lsnText, type Oid, type Xid } from '@blockwright/base';
 import { type RecordDescriber, RM_XLOG, type WalRecord, type WalWriter } from '@blockwright/wal';
 
 export const XLOG_CHECKPOINT_SHUTDOWN = 0x00;
@@ -24,12 +15,6 @@ export const XLOG_CHECKPOINT_ONLINE = 0x10;
 export const XLOG_NOOP = 0x20;
 export const XLOG_NEXTOID = 0x30;
 export const XLOG_END_OF_RECOVERY = 0x90;
-
-/** A relation whose files a transaction has made that had not ended. */
-export interface PendingCreate {
-  readonly xid: Xid;
-  readonly locator: RelationLocator;
-}
 
 /** What the record of a checkpoint says. PostgreSQL: `CheckPoint`. */
 export interface CheckpointData {
