@@ -14,9 +14,19 @@ import {
   HEAP_XMIN_FROZEN,
   HEAP_XMIN_INVALID,
   setTupleInfomask2,
+  type TupleHeader,
 } from '@blockwright/tuple';
 import { describe, expect, it } from 'vitest';
-import { codesOf, PLAIN, type TestPage, TestRelation } from './relation.ts';
+import {
+  ABORTED,
+  codesOf,
+  commitLogVfs,
+  makeFates,
+  NEVER_ENDED,
+  PLAIN,
+  type TestPage,
+  TestRelation,
+} from './relation.ts';
 
 const UPDATED_HOT = { xmax: 1600, infomask: HEAP_XMIN_COMMITTED | HEAP_XMAX_COMMITTED, infomask2: HEAP_HOT_UPDATED };
 const NEW_VERSION = { xmin: 1600, infomask: PLAIN | HEAP_UPDATED, infomask2: HEAP_ONLY_TUPLE };
@@ -357,6 +367,145 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
         }),
       ).toEqual([]);
     });
+  });
+
+  describe('by the commit log', () => {
+    const judged = (build: (page: TestPage) => void, messages: string[] = []): string[] => {
+      const relation = new TestRelation(size);
+      const page = relation.page(0, 0);
+      build(page);
+      return codesOf(relation.write([page]).check({ fates: makeFates(messages) }));
+    };
+    const [ABORTED_XID] = ABORTED;
+    const [LOST_XID] = NEVER_ENDED;
+    const DELETED = HEAP_XMIN_COMMITTED;
+
+    it('hint bits are right, and each that is not is named', () => {
+      const header = (h: TupleHeader) => judged((page) => page.add(h));
+      for (const xmin of [ABORTED_XID, LOST_XID]) {
+        expect(header({ xmin, infomask: HEAP_XMIN_INVALID | HEAP_XMAX_INVALID })).toEqual([]);
+        expect(header({ xmin, infomask: HEAP_XMAX_INVALID })).toEqual([]);
+        expect(header({ xmin, infomask: PLAIN })).toEqual(['heap.tuple.xmin.not_committed 1']);
+        expect(header({ xmin, infomask: PLAIN | HEAP_XMIN_FROZEN })).toEqual([]); // what it was is not asked any more
+      }
+      expect(header({ xmin: 1500, infomask: HEAP_XMIN_INVALID | HEAP_XMAX_INVALID })).toEqual([
+        'heap.tuple.xmin.not_aborted 1',
+      ]);
+      for (const xmax of [ABORTED_XID, LOST_XID]) {
+        expect(header({ xmax, infomask: PLAIN })).toEqual([]);
+        expect(header({ xmax, infomask: DELETED })).toEqual([]);
+        expect(header({ xmax, infomask: DELETED | HEAP_XMAX_COMMITTED })).toEqual(['heap.tuple.xmax.not_committed 1']);
+      }
+      expect(header({ xmax: 1600, infomask: DELETED })).toEqual([]);
+      expect(header({ xmax: 1600, infomask: PLAIN })).toEqual(['heap.tuple.xmax.not_aborted 1']);
+      const lock = HEAP_XMAX_LOCK_ONLY | HEAP_XMAX_EXCL_LOCK;
+      expect(header({ xmax: 1600, infomask: PLAIN | lock })).toEqual([]); // a lock is over, however it ended
+    });
+
+    it('multixacts have the members that they say', () => {
+      const multi = (id: number, infomask = 0) =>
+        judged((page) => page.add({ xmax: id, infomask: HEAP_XMIN_COMMITTED | HEAP_XMAX_IS_MULTI | infomask }));
+      expect(multi(30)).toEqual([]);
+      expect(multi(31)).toEqual([]);
+      expect(multi(32)).toEqual(['heap.tuple.xmax.no_updater 1']);
+      expect(multi(33)).toEqual(['heap.tuple.xmax.updater_in_future 1']);
+      expect(multi(34)).toEqual(['heap.tuple.xmax.members 1']);
+      expect(multi(34, HEAP_XMAX_INVALID)).toEqual([]); // its members may be gone
+      expect(multi(34, HEAP_XMAX_LOCK_ONLY | HEAP_XMAX_EXCL_LOCK)).toEqual([]);
+      expect(multi(50)).toEqual(['heap.tuple.xmax.in_future 1']);
+    });
+
+    /** An updated tuple and its new version, none with a hint bit. */
+    const updated = (old: TupleHeader, next: TupleHeader) =>
+      judged((page) => [
+        page.add({ xmax: 1600, infomask: 0, infomask2: HEAP_HOT_UPDATED, ...old }, undefined, 2),
+        page.add({ xmin: 1600, infomask: HEAP_XMAX_INVALID | HEAP_UPDATED, infomask2: HEAP_ONLY_TUPLE, ...next }),
+      ]);
+
+    it('a chain is fine, or broken by what became of its transactions', () => {
+      expect(updated({}, {})).toEqual([]);
+      expect(updated({ xmin: ABORTED_XID }, {})).toEqual(['heap.hot_chain.aborted_then_committed 1']);
+      expect(updated({ xmin: LOST_XID }, {})).toEqual(['heap.hot_chain.in_progress_then_committed 1']);
+      expect(updated({ xmax: ABORTED_XID }, { xmin: ABORTED_XID })).toEqual([]);
+      expect(updated({ xmin: ABORTED_XID, xmax: ABORTED_XID }, { xmin: ABORTED_XID })).toEqual([]);
+      expect(updated({}, { infomask2: 0 })).toEqual(['heap.hot_chain.successor_not_heap_only 1']);
+      // The update committed, and what it leads to is not its new version.
+      expect(updated({}, { xmin: 1601, infomask2: 0 })).toEqual(['heap.hot_chain.broken 1']);
+      expect(updated({}, { xmin: 1601 })).toEqual(['heap.hot_chain.broken 1', 'heap.hot_chain.heap_only_root 2']);
+      // A multixact's updater links as a transaction does.
+      const multi = { xmax: 30, infomask: HEAP_XMAX_IS_MULTI };
+      expect(updated(multi, {})).toEqual([]);
+      expect(updated(multi, { xmin: 1601, infomask2: 0 })).toEqual(['heap.hot_chain.broken 1']);
+      expect(updated({ ...multi, xmin: ABORTED_XID }, {})).toEqual(['heap.hot_chain.aborted_then_committed 1']);
+    });
+
+    it('space that was used again after a HOT update that aborted, or was lost, is fine', () => {
+      for (const xmax of [ABORTED_XID, LOST_XID]) {
+        expect(updated({ xmax }, { xmin: 1500, infomask: PLAIN, infomask2: 0 })).toEqual([]);
+        expect(judged((page) => page.add({ xmax, infomask: 0, infomask2: HEAP_HOT_UPDATED }, undefined, 9))).toEqual(
+          [],
+        );
+      }
+      const multi = { xmax: 31, infomask: HEAP_XMAX_IS_MULTI };
+      expect(updated(multi, { xmin: 1500, infomask: PLAIN, infomask2: 0 })).toEqual([]);
+    });
+
+    it('a promise is kept, or broken by a tuple without a hint bit', () => {
+      const promised = (header: TupleHeader) =>
+        judged((page) => [page.add(), page.add(header), pageSetAllVisible(page.memory, 0)]);
+      expect(promised({ infomask: HEAP_XMAX_INVALID })).toEqual([]);
+      expect(promised({ xmax: ABORTED_XID, infomask: 0 })).toEqual([]);
+      expect(promised({ xmax: 31, infomask: HEAP_XMAX_IS_MULTI })).toEqual([]);
+      for (const header of [
+        { xmin: ABORTED_XID, infomask: HEAP_XMAX_INVALID },
+        { xmin: LOST_XID, infomask: HEAP_XMAX_INVALID },
+        { xmax: 1600, infomask: 0 },
+        { xmax: 1600, infomask: HEAP_XMIN_FROZEN },
+        { xmax: 30, infomask: HEAP_XMAX_IS_MULTI },
+      ]) {
+        expect(promised(header), JSON.stringify(header)).toEqual(['heap.all_visible.tuple 2']);
+      }
+    });
+
+    it('a part of which is gone nothing is said, but that it is gone', () => {
+      const vfs = commitLogVfs();
+      vfs.unlink('/xact/0000');
+      const messages: string[] = [];
+      const relation = new TestRelation(size);
+      const page = relation.page(0, 3);
+      page.add({ xmin: ABORTED_XID, infomask: PLAIN });
+      page.add({ infomask: HEAP_XMAX_INVALID });
+      pageSetAllVisible(page.memory, 0);
+      expect(relation.write([page]).check({ fates: makeFates(messages, vfs) }).findings).toEqual([]);
+      expect(messages).toEqual([expect.stringContaining('"/xact/0000" of the commit log is missing')]);
+    });
+  });
+
+  it('as a crash left it: what recovery may put right is a warning, the rest is an error', () => {
+    const relation = new TestRelation(size);
+    const ahead = relation.page(0, 2);
+    const other = relation.page(1, 2);
+    other.memory.u8[other.tuple(1) + 22] = 40; // t_hoff
+    relation.write([ahead, other, relation.page(2, 2)]).writeMap([1]);
+    const bytes = relation.vfs.readFile('/d/1000');
+    bytes[3 * size - 1] ^= 1; // of the last page: torn
+    relation.writeBytes(bytes);
+    const found = (beforeRecovery: boolean): string[] => {
+      const { findings, summaries } = relation.check({ beforeRecovery, xids: undefined });
+      const errors = summaries.reduce((sum, file) => sum + file.errors, 0);
+      expect(errors).toBe(findings.filter(({ severity }) => severity === 'error').length);
+      return findings.map(({ severity, code }) => `${severity} ${code}`);
+    };
+    expect(found(false)).toEqual([
+      'error heap.map.set_without_page_flag',
+      'error heap.tuple.hoff',
+      'error page.checksum',
+    ]);
+    expect(found(true)).toEqual([
+      'warning heap.map.set_without_page_flag',
+      'error heap.tuple.hoff',
+      'warning page.checksum',
+    ]);
   });
 
   describe('a promise to everyone', () => {

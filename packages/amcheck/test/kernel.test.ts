@@ -15,7 +15,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { KERNEL } from '../scripts/kernel.ts';
 import { RUN_BYTES, WORK_AREA } from '../src/page-prover.ts';
 import { provenColumns } from '../src/proven-columns.ts';
-import { COLUMNS, PLAIN, TestPage, TestRelation, XIDS } from './relation.ts';
+import { ABORTED, COLUMNS, makeFates, NEVER_ENDED, PLAIN, TestPage, TestRelation, XIDS } from './relation.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -125,8 +125,12 @@ function bothWays(relation: TestRelation, options: Partial<RelationCheckOptions>
   return [withKernel, without];
 }
 
+const FATES = makeFates();
+
 const VARIANTS: readonly Partial<RelationCheckOptions>[] = [
   {},
+  { fates: FATES },
+  { fates: FATES, descriptor: undefined },
   { descriptor: undefined, xids: undefined, endOfWal: undefined },
   { utf8: false },
   { checksums: false },
@@ -172,6 +176,66 @@ describe.each(BLOCK_SIZES)('a check of pages of %i bytes', (size: BlockSize) => 
       if (JSON.stringify(withKernel) !== JSON.stringify(without)) differences++;
     }
     expect(differences).toBeGreaterThan(0);
+  });
+
+  /** Rows of transactions of every fate, with every hint about them that there is. */
+  const fatefulPages = (relation: TestRelation, picks: readonly number[]): TestPage[] =>
+    Array.from({ length: 4 }, (_, block) => {
+      const page = new TestPage(relation.geometry, block);
+      for (let i = 0; i < 5; i++) {
+        const pick = picks[(block * 5 + i) % picks.length];
+        const xids = [1500, 1501, ...ABORTED, ...NEVER_ENDED, 2, 1000];
+        const xmin = xids[pick % xids.length];
+        const xmax = (pick & 8) === 0 ? 0 : xids[(pick >> 4) % 5];
+        const hints = ((pick >> 7) & 3) << 8;
+        const xmaxHints = xmax === 0 ? 0x800 : (((pick >> 9) & 3) << 10) | ((pick & 0x800) === 0 ? 0 : 0xc0);
+        page.add({ xmin, xmax, infomask: hints | xmaxHints }, [i, `row ${i}`, '1.25', true]);
+      }
+      if ((picks[block % picks.length] & 1) !== 0) pageSetAllVisible(page.memory, 0);
+      return page;
+    });
+
+  it('holds hint bits against the commit log with the kernel and without', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(0xfff), { minLength: 1, maxLength: 20 }), (picks) => {
+        const relation = new TestRelation(size);
+        mapped(relation, fatefulPages(relation, picks));
+        const [withKernel, without] = bothWays(relation, { fates: makeFates() });
+        expect(withKernel).toEqual(without);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('canary: a kernel that knows nothing of the commit log is found out', () => {
+    const { setPremises } = PageProver.prototype;
+    vi.spyOn(PageProver.prototype, 'setPremises').mockImplementation(function (this: PageProver, premises) {
+      setPremises.call(this, { ...premises, committed: undefined });
+    });
+    const relation = new TestRelation(size);
+    const page = new TestPage(relation.geometry, 0);
+    page.add({ xmin: ABORTED[0] }); // called committed
+    relation.write([page]);
+    const [withKernel, without] = bothWays(relation, { fates: FATES });
+    expect(JSON.stringify(withKernel)).not.toContain('not_committed');
+    expect(JSON.stringify(without)).toContain('heap.tuple.xmin.not_committed');
+  });
+
+  it('proves rows of transactions that committed, and no other: deleted ones, locked ones, others in between', () => {
+    const relation = new TestRelation(size);
+    const pages = Array.from({ length: 8 }, (_, block) => relation.page(block, 2));
+    pages[1].add({ xmax: 1600, infomask: PLAIN & 0x100 }); // deleted
+    pages[2].add({ xmax: ABORTED[0], infomask: (PLAIN & 0x100) | 0xc0 }); // locked by one that aborted
+    pages[3].add({ xmin: 1501, infomask: 0x800 }); // no hint yet
+    pages[4].add({ xmax: ABORTED[0], infomask: PLAIN }); // not deleted after all
+    pages[5].add({ xmin: ABORTED[0], infomask: 0xa00 }); // never inserted
+    pages[6].add({ xmin: NEVER_ENDED[0], infomask: 0x800 }); // lost in a crash
+    relation.write(pages);
+    const prove = vi.spyOn(PageProver.prototype, 'prove');
+    const { findings, summaries } = relation.check({ fates: FATES });
+    expect(findings).toEqual([]);
+    expect(summaries[0]?.judgedTuples).toBe(8 * 2 + 6);
+    expect(prove.mock.results.reduce((sum, { value }) => sum + Number(value), 0)).toBe(5);
   });
 
   it('proves plain pages clean, all-visible ones and others, and no damaged one', () => {

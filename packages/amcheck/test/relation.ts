@@ -1,7 +1,7 @@
 // A small heap relation in memory, made for being damaged: pages built tuple by tuple, its files, and what a check of
 // them finds.
-import { checkRelation, type FileSummary, type RelationCheckOptions, type XidRange } from '@blockwright/amcheck';
-import { type Finding, runSync } from '@blockwright/base';
+import { checkRelation, Fates, type FileSummary, type RelationCheckOptions, type XidRange } from '@blockwright/amcheck';
+import { type Finding, runSync, StorageError, type Xid } from '@blockwright/base';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
 import {
   linePointer,
@@ -16,6 +16,7 @@ import {
   pageSetHasFreeLines,
   setLinePointer,
 } from '@blockwright/page';
+import { CommitLog, type MultiXacts, Transactions, XID_ABORTED, XID_COMMITTED } from '@blockwright/transam';
 import {
   bool,
   HEAP_XMAX_INVALID,
@@ -47,6 +48,46 @@ export const XIDS: XidRange = {
   oldestInRelation: 1000,
   multixacts: { next: 50, oldest: 10, oldestInRelation: 20 },
 };
+
+/** Transactions that did not commit: of all others of {@link XIDS} the commit log says that they did. */
+export const ABORTED: readonly Xid[] = [1700, 1701];
+export const NEVER_ENDED: readonly Xid[] = [1800];
+/** Multixact 30 has an updater that committed, 31 one that aborted, 32 none, 33 one from the future; others have none. */
+const UPDATERS: ReadonlyMap<number, Xid> = new Map([
+  [30, 1600],
+  [31, 1700],
+  [32, 0],
+  [33, 2500],
+]);
+
+/** What became of the transactions; `messages` gets why something cannot be said. */
+export function makeFates(messages: string[] = [], vfs: MemoryVfs = commitLogVfs()): Fates {
+  const commitLog = new CommitLog({ vfs, directory: '/xact', pageBytes: 1024, readOnly: true });
+  const multixacts = {
+    members: (multi: number) => multixacts.updateXid(multi) === undefined,
+    updateXid: (multi: number) => {
+      const updater = UPDATERS.get(multi);
+      if (updater === undefined) throw new StorageError('XX001', `multixact ${multi} has 0 members`);
+      return updater;
+    },
+  };
+  const transactions = Transactions.offline({ commitLog, multixacts: multixacts as unknown as MultiXacts });
+  return new Fates({ transactions, xids: XIDS, onUnreadable: ({ message }) => messages.push(message) });
+}
+
+/** The commit log's files. */
+export function commitLogVfs(): MemoryVfs {
+  const vfs = new MemoryVfs();
+  vfs.mkdir('/xact');
+  const log = new CommitLog({ vfs, directory: '/xact', pageBytes: 1024 });
+  log.zeroPage(0);
+  for (let xid = XIDS.oldest; xid < XIDS.next; xid++) {
+    if (!NEVER_ENDED.includes(xid)) log.set(xid, ABORTED.includes(xid) ? XID_ABORTED : XID_COMMITTED, 0);
+  }
+  log.flush();
+  log.close();
+  return vfs;
+}
 
 const encoder = TupleEncoder.for(COLUMNS);
 
