@@ -4,6 +4,7 @@ import { HEAP_COMBOCID, type TupleMemory, tupleCommandId, tupleInfomask } from '
 import type { WalMark } from '@blockwright/wal';
 import { ComboCids } from './combo-cids.ts';
 import { XID_ABORTED, XID_COMMITTED } from './commit-log.ts';
+import { type EndAction, fileAction, filesOf } from './end-actions.ts';
 import { insertEnd, type TransactionEnd, XACT_ABORT, XACT_COMMIT } from './records.ts';
 import { Snapshot, type SnapshotData } from './snapshot.ts';
 import type { TransactionWal } from './transaction-wal.ts';
@@ -22,24 +23,6 @@ export interface TransactionOptions {
 }
 
 export type TransactionState = 'open' | 'failed' | 'committing' | 'committed' | 'aborted';
-
-/**
- * What is to be done when a transaction ends. It belongs to the savepoint in which it was asked for: released, it goes
- * over to the one around it; rolled back, `abort` is called at once.
- */
-export interface EndAction {
-  /** Before the commit record: work that can still fail, such as a load's sync. A throw aborts the transaction. */
-  beforeCommit?(): void;
-  /** After the commit, in the order asked for; what it throws is a warning. */
-  commit?(): void;
-  /** After the abort, last first; what it throws is a warning. */
-  abort?(): void;
-}
-
-interface FileAction extends EndAction {
-  readonly file: RelationLocator;
-  readonly atCommit: boolean;
-}
 
 /** A savepoint, or the whole at level 0. The lists of the transaction from these places on are its own. */
 interface Level {
@@ -276,8 +259,7 @@ export class Transaction {
 
   private addFile(file: RelationLocator, atCommit: boolean): void {
     this.writeXid();
-    const action: FileAction = { file, atCommit };
-    this.actions.push(action);
+    this.actions.push(fileAction(file, atCommit));
   }
 
   private pushLevel(): void {
@@ -436,12 +418,4 @@ export class Transaction {
     if (this.state === 'committing') throw new StorageError('55000', 'the transaction is being committed');
     throw new StorageError('25P01', `the transaction has ended: it was ${this.state}`);
   }
-}
-
-function filesOf(actions: readonly EndAction[], atCommit: boolean): RelationLocator[] {
-  const files: RelationLocator[] = [];
-  for (const action of actions) {
-    if ('file' in action && (action as FileAction).atCommit === atCommit) files.push((action as FileAction).file);
-  }
-  return files;
 }

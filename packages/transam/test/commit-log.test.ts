@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CommitLog, XID_ABORTED, XID_COMMITTED, XID_IN_PROGRESS, XID_SUB_COMMITTED } from '../src/index.ts';
 import { codeOf } from './engine.ts';
+import { loggedEngine } from './wal.ts';
 
 function fresh(pageBytes: number): { vfs: MemoryVfs; log: CommitLog } {
   const vfs = new MemoryVfs();
@@ -280,6 +281,11 @@ describe('flushing', () => {
     codeOf(() => log.flush(), '58030');
     codeOf(() => log.flush(), '58030');
     codeOf(() => log.extendTo(4096), '58030');
+    const { vfs: disk, wal, commitLog, transactions } = loggedEngine();
+    transactions.begin().writeXid();
+    disk.plant({ operation: 'datasync', path: '/xact', errno: 'EIO' });
+    codeOf(() => commitLog.flush(), '58030');
+    expect(wal.failed).not.toBeUndefined();
   });
 });
 

@@ -171,6 +171,28 @@ describe('members over many pages', () => {
     }
   });
 
+  test('the last of all is followed by the first: 0 is left out', () => {
+    const vfs = new MemoryVfs();
+    for (const name of ['/m', '/m/offsets', '/m/members']) vfs.mkdir(name);
+    const last = vfs.open('/m/offsets/7FFFF', 'create'); // 2^32 / 256 / 32 segments at 1 kB
+    last.truncate(32 * 1024);
+    last.write(Uint8Array.of(8, 0, 0, 0), 0, 4, 32 * 1024 - 4);
+    const first = vfs.open('/m/offsets/0000', 'create');
+    first.truncate(1024);
+    first.write(Uint8Array.of(10, 0, 0, 0), 0, 4, 4);
+    const members = vfs.open('/m/members/0000', 'create');
+    members.truncate(1024);
+    members.write(Uint8Array.of(1, 5, 0, 0, 77, 0, 0, 0, 78, 0, 0, 0), 0, 12, 40);
+    const options = { vfs, directory: '/m', pageBytes: 1024, nextMultiOffset: 12, oldestMultiXact: 0xffff_fff0 };
+    for (const nextMultiXact of [1, 2]) {
+      const multixacts = new MultiXacts({ ...options, nextMultiOffset: 8 + nextMultiXact * 2, nextMultiXact });
+      expect(multixacts.members(0xffff_ffff)).toEqual([
+        { xid: 77, status: 'for share' },
+        { xid: 78, status: 'update' },
+      ]);
+    }
+  });
+
   test('a missing segment is an error that names it', () => {
     const vfs = new MemoryVfs();
     for (const name of ['/m', '/m/offsets', '/m/members']) vfs.mkdir(name);
