@@ -25,8 +25,9 @@ const HAS_IMAGE = BLOCK_HAS_IMAGE;
 const SAME_RELATION = BLOCK_SAME_RELATION;
 const crcOf = crc32;
 
-/** Below this a loop over bytes is quicker than a view and a `set`. */
-const SHORT_COPY = 40;
+/** Below so many bytes a loop, over bytes or over words, is quicker than making a view for a `set`. */
+const BYTE_LOOP = 26;
+const WORD_LOOP = 88;
 
 const FIRST_MAIN_BYTES = 1 << 12;
 const FIRST_BLOCK_BYTES = 1 << 16;
@@ -278,8 +279,7 @@ export class RecordBuilder {
     view.setInt32(at + F.prev + 4, previousHigh, true);
     // info, rmgr and the two zeros
     view.setInt32(at + F.info, this.info | (this.rmgr << 8), true);
-    const dataAt = this.references(view, at + HEADER_BYTES);
-    this.data(out, dataAt);
+    this.data(out, view, this.references(view, at + HEADER_BYTES));
     const crc = crcOf(out, view, at + HEADER_BYTES, total - HEADER_BYTES, incarnation);
     view.setInt32(at + F.crc, crcOf(out, view, at, F.crc, crc), true);
     this.target = NOWHERE;
@@ -324,19 +324,18 @@ export class RecordBuilder {
   }
 
   /** Copies images and data. */
-  private data(out: Uint8Array, from: number): void {
-    const { count, dataAt } = this;
-    const source = this.blockData.bytes;
+  private data(out: Uint8Array, view: DataView, from: number): void {
+    const { count, dataAt, blockData } = this;
     let p = from;
     for (let i = 0; i < count; i++) {
       if ((this.flags[i] & HAS_IMAGE) !== 0) p = this.copyImage(out, p, i);
       const length = dataAt[i + 1] - dataAt[i];
       if (length !== 0 && this.keepsData[i] === 1) {
-        copyBytes(out, p, source, dataAt[i], length);
+        copyScratch(out, view, p, blockData, dataAt[i], length);
         p += length;
       }
     }
-    copyBytes(out, p, this.mainData.bytes, 0, this.mainData.length);
+    copyScratch(out, view, p, this.mainData, 0, this.mainData.length);
   }
 
   private copyImage(out: Uint8Array, to: number, i: number): number {
@@ -381,11 +380,24 @@ export class RecordBuilder {
 }
 
 function copyBytes(to: Uint8Array, at: number, from: Uint8Array, start: number, length: number): void {
-  if (length < SHORT_COPY) {
+  if (length < BYTE_LOOP) {
     for (let i = 0; i < length; i++) to[at + i] = from[start + i];
   } else {
     to.set(from.subarray(start, start + length), at);
   }
+}
+
+/** As {@link copyBytes}, between bytes that both have a view. */
+function copyScratch(to: Uint8Array, view: DataView, at: number, from: Scratch, start: number, length: number): void {
+  if (length >= WORD_LOOP) {
+    to.set(from.bytes.subarray(start, start + length), at);
+    return;
+  }
+  const source = from.view;
+  const words = length - 3;
+  let i = 0;
+  for (; i < words; i += 4) view.setInt32(at + i, source.getInt32(start + i, true), true);
+  for (; i < length; i++) view.setUint8(at + i, source.getUint8(start + i));
 }
 
 function notBegun(): TypeError {

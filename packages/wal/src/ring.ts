@@ -48,7 +48,7 @@ export class WalRing {
     return lowWord(lsn) & (this.bytes.length - 1);
   }
 
-  /** The next record goes to `lsn`, whose page is in the ring; what the page has from there on is cleared. */
+  /** The next record goes to `lsn`, whose page is in the ring. */
   goTo(lsn: Lsn, lastStart: Lsn): void {
     const offset = this.offsetOf(lsn);
     const within = offset & PAGE_MASK;
@@ -56,7 +56,6 @@ export class WalRing {
     this.cursor = offset;
     this.pageEnd = within === 0 ? offset : offset - within + PAGE_BYTES;
     this.lastStart = lastStart;
-    this.bytes.fill(0, offset, this.pageEnd);
   }
 
   /** Enlarges the ring to `capacity`, keeping the pages from `from`, a page's start, to the end. */
@@ -79,14 +78,19 @@ export class WalRing {
     const next = cursor + ((total + 7) & -8);
     const previousHigh = highOf(lastStart);
     if (next > this.pageEnd) return this.addAcross(record, total, xid, previousHigh);
+    clearPadding(this.view, next);
     record.assemble(this.bytes, this.view, cursor, xid, previousHigh, lastStart >>> 0, identity.incarnation);
     this.lastStart = base + cursor;
     this.cursor = next;
     return base + next;
   }
 
-  /** Says in the headers of the pages in [from, to) how far the WAL is synced. Both are page boundaries. */
-  stamp(from: Lsn, to: Lsn, durableUpTo: Lsn): void {
+  /**
+   * Makes the pages in [from, to), both page boundaries, ready to be written: their headers say how far the WAL is synced,
+   * and behind the last record there are zeros, not what the ring had there before.
+   */
+  prepare(from: Lsn, to: Lsn, durableUpTo: Lsn): void {
+    this.bytes.fill(0, this.cursor, this.pageEnd);
     for (let page = from; page < to; page += PAGE_BYTES) stampPage(this.view, this.offsetOf(page), durableUpTo);
   }
 
@@ -97,10 +101,13 @@ export class WalRing {
     if (this.cursor === this.pageEnd) this.nextPage(0);
     this.lastStart = this.base + this.cursor;
     for (let done = 0; ; ) {
-      const part = Math.min(total - done, this.pageEnd - this.cursor);
-      this.bytes.set(whole.subarray(done, done + part), this.cursor);
+      const { cursor } = this;
+      const part = Math.min(total - done, this.pageEnd - cursor);
+      const next = cursor + ((part + 7) & -8);
+      clearPadding(this.view, next);
+      this.bytes.set(whole.subarray(done, done + part), cursor);
       done += part;
-      this.cursor += (part + 7) & -8;
+      this.cursor = next;
       if (done === total) return this.base + this.cursor;
       this.nextPage(total - done);
     }
@@ -114,7 +121,6 @@ export class WalRing {
       offset = 0;
     }
     const lsn = this.base + offset;
-    this.bytes.fill(0, offset, offset + PAGE_BYTES);
     const header = writePageHeader(this.view, offset, this.identity, highOf(lsn), lowWord(lsn), remaining);
     this.cursor = offset + header;
     this.pageEnd = offset + PAGE_BYTES;
@@ -126,4 +132,10 @@ export class WalRing {
     this.whole = new Uint8Array(size);
     this.wholeView = new DataView(this.whole.buffer);
   }
+}
+
+/** Zeros the last eight bytes of where a record goes: what it does not fill is padding. */
+function clearPadding(view: DataView, end: number): void {
+  view.setInt32(end - 8, 0);
+  view.setInt32(end - 4, 0);
 }

@@ -340,7 +340,7 @@ export class WalWriter {
     const { end, capacity } = ring;
     const to = walPageBoundary(end);
     let at = walPageStart(this.written);
-    ring.stamp(at, to, this.flushed);
+    ring.prepare(at, to, this.flushed);
     while (at < to) {
       const offset = ring.offsetOf(at);
       const length = Math.min(to - at, capacity - offset, layout.size - layout.offset(at));

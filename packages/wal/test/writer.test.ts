@@ -301,6 +301,36 @@ describe('flush', () => {
   });
 });
 
+test('what no record fills is zero on the disk: padding, and the rest of the last page', () => {
+  const vfs = newDirectory();
+  const wal = newWriter(vfs); // a ring of eight pages, so that each is used again and again
+  const image = new Image(vfs);
+  for (let i = 0; i < 300; i++) {
+    // Full of ones, so that what is left over shows.
+    const main = new Uint8Array(1 + ((i * 977) % 12_000)).fill(0xff);
+    const mark = wal.mark();
+    insert(wal, { ...recordOfLength(24, 0xffffffff), main });
+    if (i % 3 === 1) {
+      wal.rewind(mark);
+      insert(wal, { ...recordOfLength(24, 0xffffffff), main: main.subarray(0, main.length >> 2) });
+    }
+    if (i % 2 === 0) continue;
+    wal.write(wal.insertedUpTo);
+    const rest = (PAGE - (wal.insertedUpTo % PAGE)) % PAGE;
+    expect(image.read(wal.insertedUpTo, rest).every((byte) => byte === 0)).toBe(true);
+  }
+  const reader = newReader(vfs);
+  reader.seek(SEGMENT);
+  while (reader.next()) {
+    const { lsn, endLsn, totalLength } = reader.record;
+    const last = [...image.places(lsn, totalLength)].at(-1) as number;
+    const padding = endLsn - last - 1;
+    expect(padding).toBeLessThan(8);
+    if (padding > 0) expect(image.read(last + 1, padding).every((byte) => byte === 0)).toBe(true);
+  }
+  expect(reader.endLsn).toBe(wal.writtenUpTo);
+});
+
 describe('a new writer goes on where the last one ended', () => {
   test('wherever that was', () => {
     fc.assert(
@@ -428,6 +458,11 @@ describe('rewind', () => {
       expect(failed).toBe('53100');
       const rewound = wal.rewind(mark);
       expect(rewound).toBe(bytes < endAt);
+      if (rewound) {
+        // What the files got of the lost one says nothing of what is inserted in its place.
+        insert(wal, recordOfLength(60, 4));
+        expect(wal.rewind(mark)).toBe(true);
+      }
       const next = recordOfLength(rewound ? 100 : 200, 3);
       insert(wal, next);
       wal.flush(wal.insertedUpTo);
