@@ -4,7 +4,7 @@
 // slot is about to be committed, with all that it changes. `ack`: its commit has returned. Slots own keys of their own
 // and work on one transaction after the other; so of each slot at most the last transaction is in doubt, and that one
 // must be there as a whole or not at all.
-import { type Database, type Row, table } from '@blockwright/engine';
+import { type Database, table } from '@blockwright/engine';
 import { int4, text } from '@blockwright/tuple';
 
 export const SLOTS = 4;
@@ -12,8 +12,6 @@ export const SLOTS = 4;
 export const KEYS_A_SLOT = 150;
 
 export const accounts = table('accounts', { id: int4(), amount: int4(), note: text().nullable() }, { fillfactor: 80 });
-
-export type Account = Row<typeof accounts>;
 
 /** What a transaction does: keys with their new amounts (null: deleted), and tables made or dropped. */
 export interface LoggedTransaction {
@@ -24,7 +22,7 @@ export interface LoggedTransaction {
   readonly dropped?: string;
 }
 
-export type LogLine = { readonly try: LoggedTransaction } | { readonly ack: number };
+type LogLine = { readonly try: LoggedTransaction } | { readonly ack: number };
 
 /** What there is after some transactions. */
 interface Contents {
