@@ -13,7 +13,7 @@ const GROUP_MEMBERS = 4;
 const GROUP_BYTES = GROUP_MEMBERS + GROUP_MEMBERS * 4;
 
 /** Members that a page of `pageBytes` holds: ⌊B/20⌋·4. */
-export function membersPerPage(pageBytes: number): number {
+function membersPerPage(pageBytes: number): number {
   return Math.floor(pageBytes / GROUP_BYTES) * GROUP_MEMBERS;
 }
 

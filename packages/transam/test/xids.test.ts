@@ -137,6 +137,19 @@ describe('xids are handed out', () => {
     codeOf(() => transactions.begin().writeXid(), '54000');
   });
 
+  test.each([
+    // The limit, and the place 3,000,000 before it, are never permanent xids: PostgreSQL's SetTransactionIdLimit.
+    [0x8000_0001, 2 ** 32 + 3 - 3_000_000],
+    [0x8000_0002, 2 ** 32 + 4 - 3_000_000],
+    [(3_000_001 - 0x7fff_ffff) >>> 0, 2 ** 32 - 2],
+    [(3_000_003 - 0x7fff_ffff) >>> 0, 3],
+  ])('the limits jump over permanent xids: with %i the oldest, %i is refused', (oldestXid, refused) => {
+    const last = refused === 3 ? 2 ** 32 - 1 : refused - 1;
+    const { transactions } = engine({ nextXid: last, nextXidEpoch: 3, oldestXid, pagesAt: [last] });
+    expect(transactions.begin().writeXid()).toBe(last);
+    expect(codeOf(() => transactions.begin().writeXid(), '54000').message).toContain(`the next, ${refused},`);
+  });
+
   test('a warning comes 40,000,000 before it', () => {
     const warnings: string[] = [];
     const from = 1000 + 0x7fff_ffff - 40_000_000;
