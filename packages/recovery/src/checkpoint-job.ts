@@ -119,7 +119,7 @@ export class CheckpointJob {
     parts.commitLog.flush();
     const buffersWritten = yield* this.writeBuffers();
     const writtenMs = clock();
-    this.stopOnFailure(() => parts.storage.syncPending());
+    yield* this.syncFiles();
     const syncedMs = clock();
     if (this.isLast && wal.insertedUpTo !== redo) {
       throw new StorageError('55000', `something was logged during the ${kind} checkpoint`);
@@ -163,6 +163,15 @@ export class CheckpointJob {
       const { done, total } = step.value;
       this.progress = total === 0 ? 1 : done / total;
       yield { ...step.value, phase: 'checkpoint' };
+    }
+  }
+
+  private *syncFiles(): Steps<void> {
+    try {
+      yield* this.parts.storage.syncSteps();
+    } catch (error) {
+      this.parts.wal.fail(error);
+      throw error;
     }
   }
 

@@ -1,7 +1,7 @@
 // Checkpoints: from time to time everything that was changed goes to its files, so that redo need not start further back.
 // One at a time; a spread one advances a little at each `tick`. PostgreSQL: `CreateCheckPoint`, xlog.c; checkpointer.c.
 import type { PendingCreate } from '@blockwright/access';
-import { checkOptions, type Lsn, type Steps, type Xid } from '@blockwright/base';
+import { checkOptions, isStorageError, type Lsn, type Steps, type Xid } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
 import type { ControlHolder } from '@blockwright/control';
 import type { StorageManager } from '@blockwright/smgr';
@@ -115,8 +115,8 @@ export class Checkpointer {
 
   /**
    * Lets a spread checkpoint begin when it is due by time or by the volume of WAL, and advance as far as it should have by
-   * now. Never throws: a checkpoint that fails says so in the log and is tried again, and a disk that failed makes the
-   * next change of a page throw.
+   * now. It throws nothing for a disk that refuses: a checkpoint that fails says so in the log and is tried again, and
+   * after a failed sync the next change of a page throws.
    */
   tick(): void {
     let { job } = this;
@@ -129,8 +129,9 @@ export class Checkpointer {
       while (this.job === job && this.isBehind(job)) job.advance();
       if (job.error !== undefined) throw job.error;
     } catch (error) {
+      if (!isStorageError(error)) throw error;
       this.retryMs = this.clock() + RETRY_MS;
-      this.onLog?.(`checkpoint failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.onLog?.(`checkpoint failed: ${error.message}`);
     }
   }
 

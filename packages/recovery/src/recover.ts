@@ -17,7 +17,7 @@ import { NextXid } from './next-xid.ts';
 import { type Redone, redoSteps } from './redo.ts';
 import { type RecoveryReport, redoDoneText } from './report.ts';
 import { openReader, readStartPoint, type StartPoint } from './start-point.ts';
-import { syncDirectoryTree } from './sync-directory.ts';
+import { syncDirectorySteps } from './sync-directory.ts';
 import { initUnlogged, removeUnlogged } from './unlogged.ts';
 import { type WalExtent, walExtentSteps } from './wal-extent.ts';
 import type { RedoCounters } from './xlog-redo.ts';
@@ -140,7 +140,7 @@ class Recovery {
     const extent: WalExtent = yield* walExtentSteps(this.reader, directory, current);
     pool.wal = walOnDisk(extent.end);
     if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
-    syncDirectoryTree(vfs, directory);
+    yield* syncDirectorySteps(vfs, directory);
     removeUnlogged(pool, storage);
     storage.fillGaps();
     const { data } = startPoint;

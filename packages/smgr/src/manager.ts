@@ -6,6 +6,7 @@ import {
   type Oid,
   type RelationLocator,
   relationPath,
+  type Steps,
   StorageError,
 } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
@@ -88,6 +89,12 @@ export class StorageManager {
   syncPending(): void {
     this.refuseIfClosed();
     this.pending.syncAll();
+  }
+
+  /** As {@link syncPending}, a file a step; what is written meanwhile may be left. @returns the files synced */
+  syncSteps(): Steps<number> {
+    this.refuseIfClosed();
+    return this.pending.steps();
   }
 
   /**

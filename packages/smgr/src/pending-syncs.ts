@@ -4,7 +4,7 @@
 // A failed sync is never tried again. The kernel drops the pages that it could not write and reports that once, so a
 // second sync would succeed and prove nothing. From the first failure on, everything is refused, reading too: what the
 // cache holds need not be what the disk holds.
-import { StorageError } from '@blockwright/base';
+import { runSync, type Steps, StorageError } from '@blockwright/base';
 import type { Vfs, VfsFile } from '@blockwright/vfs';
 
 interface Request {
@@ -65,20 +65,35 @@ export class PendingSyncs {
 
   /** Syncs all that was asked for: files first, then the directories that name them. */
   syncAll(): void {
+    runSync(this.steps());
+  }
+
+  /** The same, a file at a time: what is asked for meanwhile is left for the next time. @returns the files synced */
+  *steps(): Steps<number> {
     this.refuseIfPoisoned();
-    this.syncFiles(() => true);
+    const paths = [...this.requests.keys()];
+    let synced = 0;
+    for (const path of paths) {
+      const request = this.requests.get(path);
+      if (request === undefined) continue; // removed meanwhile, or synced by somebody else
+      this.refuseIfPoisoned();
+      this.syncFile(path, request);
+      yield { phase: 'syncing', done: ++synced, total: paths.length, unit: 'files' };
+    }
     for (const directory of [...this.directories]) this.syncDirectory(directory);
+    return synced;
   }
 
   /** Syncs the files of `which` for which that was asked. */
   syncFiles(which: (path: string) => boolean): void {
     this.refuseIfPoisoned();
-    for (const [path, request] of [...this.requests]) {
-      if (!which(path)) continue;
-      this.poisonOnFailure(() => request.file.sync());
-      this.requests.delete(path);
-      if (request.orphaned) request.file.close();
-    }
+    for (const [path, request] of [...this.requests]) if (which(path)) this.syncFile(path, request);
+  }
+
+  private syncFile(path: string, request: Request): void {
+    this.poisonOnFailure(() => request.file.sync());
+    this.requests.delete(path);
+    if (request.orphaned) request.file.close();
   }
 
   /** Syncs a directory, if that was asked for. */
