@@ -4,7 +4,7 @@ import type { BlockGeometry } from '@blockwright/geometry';
 /** PostgreSQL: `HEAP_DEFAULT_FILLFACTOR`, rel.h. */
 export const DEFAULT_FILLFACTOR = 100;
 /** PostgreSQL: `HEAP_MIN_FILLFACTOR`. */
-export const MIN_FILLFACTOR = 10;
+const MIN_FILLFACTOR = 10;
 
 /** Bytes of a page that inserts leave free. PostgreSQL: `RelationGetTargetPageFreeSpace`. */
 export function spareBytes(g: BlockGeometry, fillfactor: number): number {

@@ -17,12 +17,12 @@ import {
   tupleXmin,
 } from '@blockwright/tuple';
 
-/** In {@link commandIdFor}: the plain command id goes into the header. */
-export const NO_COMBO = -1;
+/** The plain command id goes into the header. */
+const NO_COMBO = -1;
 
 /**
  * The combo command id that the header of the tuple at `pos` needs when command `commandId` of `transaction` deletes it:
- * when the transaction inserted it, too. {@link NO_COMBO} when it needs none. PostgreSQL: `HeapTupleHeaderAdjustCmax`.
+ * when the transaction inserted it, too. -1 when it needs none. PostgreSQL: `HeapTupleHeaderAdjustCmax`.
  */
 export function comboFor(m: PageMemory, pos: number, transaction: Transaction, commandId: number): number {
   if ((tupleInfomask(m, pos) & HEAP_XMIN_COMMITTED) !== 0 || !transaction.isCurrent(tupleXmin(m, pos))) return NO_COMBO;

@@ -87,7 +87,8 @@ export function prunePageForUpdate(relation: Relation, id: BufferId, transaction
 }
 
 function pruneIfAlone(relation: Relation, id: BufferId, transactions: Transactions): void {
-  if (relation.storage.readOnly || relation.log.recovering || relation.pool.pinCount(id) !== 1) return;
+  if (relation.storage.readOnly || transactions.isOffline || relation.log.recovering) return;
+  if (relation.pool.pinCount(id) !== 1) return;
   try {
     heapPrunePage(relation, id, transactions);
   } catch (error) {

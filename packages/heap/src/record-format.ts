@@ -62,7 +62,6 @@ export const BLOCK_VISIBLE_HEAP = 1;
 /** PD_ALL_VISIBLE was cleared, and both bits of the map: of INSERT, DELETE, MULTI_INSERT, and of UPDATE's old page. */
 export const XLH_ALL_VISIBLE_CLEARED = 0x01;
 export const XLH_UPDATE_NEW_ALL_VISIBLE_CLEARED = 0x02;
-export const XLH_UPDATE_CONTAINS_NEW_TUPLE = 0x10;
 export const XLH_UPDATE_PREFIX_FROM_OLD = 0x20;
 export const XLH_UPDATE_SUFFIX_FROM_OLD = 0x40;
 /** The map's all-frozen bit was cleared. */

@@ -90,8 +90,9 @@ function describeHeap2(record: WalRecord): string {
 function describePrune(record: WalRecord): string {
   const at = record.dataAt;
   const flags = record.u8(at + 1);
-  const horizon = (flags & XLHP_HAS_CONFLICT_HORIZON) !== 0 ? `snapshotConflictHorizon: ${record.u32(at + 2)}, ` : '';
-  const text = `${horizon}isCatalogRel: ${(flags & XLHP_IS_CATALOG_REL) !== 0 ? 'T' : 'F'}`;
+  // Without a horizon it begins with the comma, as pg_waldump has it.
+  const horizon = (flags & XLHP_HAS_CONFLICT_HORIZON) !== 0 ? `snapshotConflictHorizon: ${record.u32(at + 2)}` : '';
+  const text = `${horizon}, isCatalogRel: ${(flags & XLHP_IS_CATALOG_REL) !== 0 ? 'T' : 'F'}`;
   const prune = new PruneRecord();
   if (!prune.read(record)) return text;
   const parts = [

@@ -11,8 +11,8 @@ import {
   isXmaxLockOnly,
 } from '@blockwright/tuple';
 
-export const KEY_SHARE = 0;
-export const SHARE = 1;
+const KEY_SHARE = 0;
+const SHARE = 1;
 /** Also what an update holds that leaves the key as it is. */
 export const NO_KEY_UPDATE = 2;
 /** Also what a deletion holds, and an update of the key. */

@@ -96,7 +96,7 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     expect(writes).toBeGreaterThan(20);
     let failures = 0;
     // Small pages make many writes: every one of them is for the large ones.
-    for (let nth = 1; nth <= writes; nth += size >= 16384 ? 1 : size >= 4096 ? 2 : 5) {
+    for (let nth = 1; nth <= writes; nth += size >= 16384 ? 1 : size >= 4096 ? 3 : 8) {
       const bench = benchOf(size);
       const fault = bench.vfs.plant({ operation: 'write', nth, errno: 'ENOSPC' });
       const rows = new Map<number, Row>();

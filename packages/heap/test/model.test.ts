@@ -221,7 +221,7 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
         for (const step of steps) history.step(step as Step);
         history.finish();
       }),
-      { numRuns: size <= 2048 ? 30 : 12 },
+      { numRuns: size <= 2048 ? 20 : 8 },
     );
   });
 });

@@ -247,11 +247,6 @@ function lsnOf(m: ReturnType<typeof pageMemory>): string {
   return `${pageLsnHigh(m, 0).toString(16)}/${pageLsnLow(m, 0).toString(16)}`;
 }
 
-export function pageCopy(
-  pool: BufferPool,
-  fork: Fork,
-  block: number,
-  geometry: BlockGeometry,
-): ReturnType<typeof pageMemory> {
+function pageCopy(pool: BufferPool, fork: Fork, block: number, geometry: BlockGeometry): ReturnType<typeof pageMemory> {
   return pool.withPage(fork, block, (m, base) => pageMemory(m.u8.slice(base, base + geometry.size).buffer));
 }
