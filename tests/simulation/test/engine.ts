@@ -1,0 +1,191 @@
+// The engine as the simulation uses it: everything that knows its API is here.
+import './no-kernels.ts';
+import { resolve } from 'node:path';
+import type { Relation } from '@blockwright/access';
+import { type Finding, runSync } from '@blockwright/base';
+import { checkPath, Database, initdb, type LoadBatch, type TableDef, table } from '@blockwright/engine';
+import type { BlockSize } from '@blockwright/geometry';
+import { heapMarkAllVisible } from '@blockwright/heap';
+import { parseRelationFileName } from '@blockwright/smgr';
+import type { Transactions } from '@blockwright/transam';
+import { int4, text } from '@blockwright/tuple';
+import { createFile } from '@blockwright/vfs';
+import { SimulatedVfs } from '@blockwright/vfs/simulated';
+import type { VisibilityMap } from '@blockwright/visibilitymap';
+import { type ModelState, type ModelTable, rowText, tableText } from './model.ts';
+import type { Random } from './random.ts';
+
+export const DIRECTORY: string = resolve('/data');
+
+const COLUMNS = { id: int4(), n: int4(), note: text().nullable() };
+export type TestTable = TableDef<typeof COLUMNS>;
+const tables = new Map<string, TestTable>();
+
+/** The declaration of a table of the model. */
+export function tableOf({ name, unlogged, fillfactor }: ModelTable): TestTable {
+  const key = `${name} ${unlogged} ${fillfactor}`;
+  let found = tables.get(key);
+  if (found === undefined) {
+    found = table(name, COLUMNS, { unlogged, fillfactor });
+    tables.set(key, found);
+  }
+  return found;
+}
+
+const fresh = new Map<BlockSize, SimulatedVfs>();
+
+/** A disk with a new data directory on it, durable, and no operation counted. */
+export function newDisk(blockSize: BlockSize): SimulatedVfs {
+  let disk = fresh.get(blockSize);
+  if (disk === undefined) {
+    disk = new SimulatedVfs();
+    initdb(DIRECTORY, { vfs: disk, blockSize, walSegmentSize: 1 << 20 });
+    disk.settle();
+    fresh.set(blockSize, disk);
+  }
+  return disk.crash('all');
+}
+
+/** Rows as a load takes them. */
+export function loadBatch(rows: readonly { id: number; n: number; note: string | null }[]): LoadBatch {
+  const ints = (values: number[]): LoadBatch['columns'][number] => ({
+    kind: 'int',
+    values: Int32Array.from(values),
+    nulls: undefined,
+  });
+  const notes = rows.map(({ note }) => new TextEncoder().encode(note ?? ''));
+  const starts = new Int32Array(rows.length + 1);
+  notes.forEach((note, i) => {
+    starts[i + 1] = (starts[i] as number) + note.length;
+  });
+  const data = new Uint8Array(starts[rows.length] as number);
+  notes.forEach((note, i) => {
+    data.set(note, starts[i]);
+  });
+  const nulls = Uint8Array.from(rows, ({ note }) => (note === null ? 1 : 0));
+  return {
+    length: rows.length,
+    columns: [ints(rows.map(({ id }) => id)), ints(rows.map(({ n }) => n)), { kind: 'bytes', starts, data, nulls }],
+  };
+}
+
+/** A pid that no process has. */
+const NO_PROCESS = '4194305';
+
+/** After a crash the process that held the lock is gone; here it is this one, and goes on. */
+export function endProcess(disk: SimulatedVfs): void {
+  const path = `${DIRECTORY}/blockwright.pid`;
+  if (!disk.exists(path)) return;
+  const text = new TextDecoder().decode(disk.readFile(path));
+  if (!text.startsWith(`${process.pid}\n`)) return;
+  disk.unlink(path);
+  createFile(disk, path, new TextEncoder().encode(text.replace(String(process.pid), NO_PROCESS)));
+  disk.settle();
+}
+
+/** Marks pages of a table that everybody sees, as vacuum will: what no statement does yet. */
+export function markAllVisible(db: Database, name: string, random: Random): void {
+  const { parts, catalog } = (db as unknown as { core: Core }).core;
+  const entry = catalog.find(name);
+  if (entry === undefined) return;
+  const relation = parts.relations.handleOf(entry);
+  const map = parts.relations.mapOf(entry);
+  for (let block = 0; block < relation.blockCount(); block++) {
+    if (random.once(2)) heapMarkAllVisible(relation, map, block, parts.transactions, random.once(2));
+  }
+}
+
+/** What {@link markAllVisible} needs of a database's inside. */
+interface Core {
+  readonly catalog: { find(name: string): { readonly relfilenode: number } | undefined };
+  readonly parts: {
+    readonly relations: {
+      handleOf(entry: { readonly relfilenode: number }): Relation;
+      mapOf(entry: { readonly relfilenode: number }): VisibilityMap;
+    };
+    readonly transactions: Transactions;
+  };
+}
+
+/** Few buffers, so that pages go to the disk before their transaction ends. */
+const BUFFERS = 16;
+/** Checkpoints begin by themselves after so many bytes, and never by time: the same ones in each run. */
+const WAL_BYTES = 200_000;
+
+/** Opens the directory, after a crash too. */
+export function open(disk: SimulatedVfs, blockSize: BlockSize): Database {
+  return Database.open(DIRECTORY, {
+    vfs: disk,
+    sharedBuffers: BUFFERS * blockSize,
+    maxWalBytes: WAL_BYTES,
+    walBufferBytes: 1 << 16,
+    checkpointTimeoutMs: 1e12,
+  });
+}
+
+/** Everything that a new transaction sees, as {@link stateText} has it. */
+export function databaseText(db: Database): string {
+  const lines: string[] = [];
+  for (const { name, isCatalog } of db.tables()) {
+    if (isCatalog) continue;
+    const definition = db.table(name) as TestTable;
+    lines.push(
+      tableText(
+        name,
+        definition.unlogged ?? false,
+        definition.fillfactor ?? 100,
+        rowsText(db.scan(definition, { columns: ['id', 'n', 'note'] }).rows()),
+      ),
+    );
+  }
+  return lines.join('\n');
+}
+
+/** Rows of a scan, in the order of their ids. */
+export function rowsText(rows: Iterable<{ id: number; n: number; note: string | null }>): string[] {
+  return [...rows].sort((a, b) => a.id - b.id).map((row) => rowText(row.id, row));
+}
+
+/** Finds each row by its TID, and counts with the visibility map and without: says what is wrong, if anything. */
+export function wrongLookUp(db: Database, state: ModelState): string | undefined {
+  for (const model of state.values()) {
+    const definition = tableOf(model);
+    for (const [id, row] of model.rows) {
+      const found = db.fetch(definition, row.block, row.offset);
+      const is = found === undefined ? 'nothing' : rowText(found.id, found);
+      if (is !== rowText(id, row))
+        return `${model.name} (${row.block},${row.offset}) is ${is}, not ${rowText(id, row)}`;
+    }
+    for (const map of [true, false]) {
+      const { rows } = db.count(definition, { map });
+      if (rows !== model.rows.size) {
+        return `count of ${model.name} ${map ? 'with' : 'without'} the map is ${rows}, not ${model.rows.size}`;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** What the checker finds in a directory that was closed, and what lies there that no table owns. */
+export function wrongFiles(disk: SimulatedVfs, owned: ReadonlySet<string>): string | undefined {
+  const findings: Finding[] = [];
+  runSync(checkPath(DIRECTORY, (finding) => findings.push(finding), { vfs: disk }));
+  const bad = findings.filter((finding) => finding.severity !== 'info');
+  if (bad.length > 0) return `check: ${JSON.stringify(bad.slice(0, 3))}`;
+  for (const database of disk.readdir(`${DIRECTORY}/base`)) {
+    for (const name of disk.readdir(`${DIRECTORY}/base/${database}`)) {
+      const path = `base/${database}/${name}`;
+      const relation = parseRelationFileName(path)?.relation ?? path;
+      if (!owned.has(relation)) return `${path} belongs to no table`;
+    }
+  }
+  for (const name of disk.readdir(`${DIRECTORY}/wal`)) {
+    if (!/^[0-9A-F]{24}$/.test(name)) return `wal/${name} is no segment`;
+  }
+  return undefined;
+}
+
+/** Main forks that the tables own, as paths below the directory. */
+export function ownedFiles(db: Database): Set<string> {
+  return new Set(db.tables().map(({ path }) => (path.startsWith(DIRECTORY) ? path.slice(DIRECTORY.length + 1) : path)));
+}
