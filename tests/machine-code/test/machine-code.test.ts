@@ -83,7 +83,7 @@ describe('the machine code', () => {
       ],
       changes: ['PageLog.begin', 'PageLog.page', 'PageLog.finish', 'VisibilityMap.pinToClear'],
       redo: ['RedoPages.fetch', 'RedoPages.init', 'BufferPool.pinZeroed', 'clearVisibilityBits'],
-      compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'sortItems'],
+      compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'moveRuns', 'sortItems'],
       TIDs: ['RadixTidStore.has', 'RadixTidStore.add', 'RadixTree.find', 'SortedArrayTidStore.has'],
       'index-only scan': ['index-only scan: window', 'index-only scan: cursor, runs'],
     }[what];

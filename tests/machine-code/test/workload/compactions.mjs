@@ -5,8 +5,8 @@ import * as page from '@blockwright/page';
 
 // Not exported by the package: they are files beside its entry.
 const entry = import.meta.resolve('@blockwright/page');
-const [survey, sort, move, compaction] = await Promise.all(
-  ['compaction/survey.js', 'compaction/sort.js', 'compaction/move.js', 'compaction.js'].map(
+const [survey, sort, move, runs, compaction] = await Promise.all(
+  ['compaction/survey.js', 'compaction/sort.js', 'compaction/move.js', 'compaction/runs.js', 'compaction.js'].map(
     (file) => import(new URL(file, entry).href),
   ),
 );
@@ -15,8 +15,14 @@ const geometries = BLOCK_SIZES.map((size) => BlockGeometry.of(size));
 const scratches = geometries.map((g) => new page.CompactionScratch(g));
 const HEADER_BYTES = 24;
 
+/** An updated page: one item lies below all others, not where its line pointer stands, and one is gone. */
+function updatedPageOf(n) {
+  const moved = (i, count) => (i < count >>> 2 ? i : i === count >>> 2 ? count - 1 : i - 1);
+  return pageOf(n, (i, count) => i === count >>> 1, moved);
+}
+
 /** A page of another size, length of items and order each round, every third line pointer unused. */
-function pageOf(n) {
+function pageOf(n, isUnusedAt = (i) => i % 3 === 1, placeOf = undefined) {
   const g = geometries[n % geometries.length];
   const memory = page.pageMemory(new ArrayBuffer(g.size));
   page.pageInit(memory, 0, g);
@@ -25,8 +31,8 @@ function pageOf(n) {
   while (HEADER_BYTES + (count + 1) * (length + 4) <= g.size) count++;
   const half = count >>> 1;
   for (let i = 0; i < count; i++) {
-    const isUnused = i % 3 === 1;
-    const place = [i, count - 1 - i, i < half ? i + count - half : i - half][n % 3];
+    const isUnused = isUnusedAt(i, count);
+    const place = placeOf?.(i, count) ?? [i, count - 1 - i, i < half ? i + count - half : i - half][n % 3];
     const lp = page.makeLinePointer(g.size - (place + 1) * length, page.LP_NORMAL, length);
     page.setLinePointer(memory, 0, i + 1, isUnused ? 0 : lp);
   }
@@ -71,6 +77,16 @@ export const compactionTargets = [
   free(survey, 'surveyItems', (n) => {
     const { scratch, items, g } = listedPage(n, 'workspace');
     survey.surveyItems(scratch, items, HEADER_BYTES, g.size);
+  }),
+  free(runs, 'surveyRuns', (n) => {
+    const { m, scratch, count, g } = updatedPageOf(n);
+    runs.surveyRuns(m.u32, start, start + count, scratch, HEADER_BYTES, g.size);
+  }),
+  free(runs, 'moveRuns', (n) => {
+    const { m, scratch, count, g } = updatedPageOf(n);
+    const found = runs.surveyRuns(m.u32, start, start + count, scratch, HEADER_BYTES, g.size) & runs.RUNS_MASK;
+    if (found === 0 || found > 8) throw new Error(`an updated page has ${found} runs`);
+    runs.moveRuns(m.u32, 0, start, scratch, found, g.size);
   }),
   free(sort, 'sortItems', (n) => {
     const { scratch, items, g } = listedPage(n, 'workspace');
