@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { LONG_HEADER_BYTES, PAGE_FIELDS, SHORT_HEADER_BYTES, WAL_MAGIC, WAL_PAGE_BYTES } from '../src/page-format.ts';
+import { MAX_BLOCK_REFERENCES, MAX_RECORD_BYTES } from '../src/record-format.ts';
 import { isSegmentSize, SegmentLayout } from '../src/segments.ts';
 
 describe('page header', () => {
@@ -18,6 +19,19 @@ describe('page header', () => {
     }
     expect(end).toBe(LONG_HEADER_BYTES);
     expect(rows.find(([name]) => name === 'systemIdentifier')?.[1]).toBe(SHORT_HEADER_BYTES);
+  });
+  test('the README has the same table, and the numbers that the sources have', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const shown = [...readme.matchAll(/^\| +(\d+) \| +(\d+) \| (\w+)/gm)].map((m) => [
+      m[3],
+      Number(m[1]),
+      Number(m[2]),
+    ]);
+    expect(shown).toEqual(rows);
+    const crc = readFileSync(new URL('../src/crc.ts', import.meta.url), 'utf8');
+    expect(readme).toContain(`from ${/ZLIB_FROM = (\d+)/.exec(crc)?.[1]} bytes on by`);
+    expect(readme).toContain(`at most ${MAX_RECORD_BYTES / 1024 / 1024} MB`);
+    expect(readme).toContain(`up to ${MAX_BLOCK_REFERENCES} block references`);
   });
   test('numbers in the text are the constants', () => {
     expect(source).toContain(`0x${WAL_MAGIC.toString(16).toUpperCase()}; not`);

@@ -1,4 +1,5 @@
 // Records as plain data, written through a writer and compared with what a reader gives.
+import { createHash } from 'node:crypto';
 import type { ForkNumber, RelationLocator } from '@blockwright/base';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import {
@@ -89,8 +90,19 @@ export function insert(wal: WalWriter, spec: RecordSpec): number {
   return wal.insert(spec.xid);
 }
 
+const EXPECTED = new WeakMap<RecordSpec, unknown>();
+
 /** What a reader should say of the record. */
 export function expected(spec: RecordSpec): unknown {
+  let wanted = EXPECTED.get(spec);
+  if (wanted === undefined) {
+    wanted = expectedOf(spec);
+    EXPECTED.set(spec, wanted);
+  }
+  return wanted;
+}
+
+function expectedOf(spec: RecordSpec): unknown {
   return {
     rmgr: spec.rmgr,
     info: spec.info,
@@ -149,19 +161,15 @@ export function seen(record: WalRecord): unknown {
   };
 }
 
-/** Length and a 53-bit hash of bytes that come in parts. */
+/** Length and a hash of bytes that come in parts. */
 function hash(parts: readonly Uint8Array[]): string {
-  let a = 1;
-  let b = 7;
+  const digest = createHash('md5');
   let length = 0;
   for (const part of parts) {
     length += part.length;
-    for (const byte of part) {
-      a = Math.imul(a ^ byte, 0x01000193);
-      b = (Math.imul(b, 31) + byte + (a >>> 27)) | 0;
-    }
+    digest.update(part);
   }
-  return `${length}:${a >>> 0}:${b >>> 0}`;
+  return `${length}:${digest.digest('hex')}`;
 }
 
 /** Bytes that look random; the same for the same seed. */
