@@ -32,7 +32,7 @@ export class RowFinder {
     let writer: Xid = 0;
     for (let steps = 0; ; steps++) {
       if (steps === MOST_STEPS) throw endless(relation, block, offset);
-      if (b >= relation.blockCount()) return false;
+      if (!relation.main.hasBlock(b)) return false;
       // The first step is the caller's TID, whoever wrote there; a further one must be the successor that xmax promised.
       const at = writer === 0 ? heapHotSearch(relation, b, o, snapshot) : 0;
       if (at !== 0) {

@@ -31,7 +31,7 @@ export function fetchRow(
   snapshot: Snapshot,
 ): Record<string, unknown> | undefined {
   const relation = core.parts.relations.handleOf(entry);
-  const decoder = RowDecoder.for(entry.descriptor);
+  const decoder = decoderOf(entry);
   const row = heapFetch(relation, decoder, block, offset, { snapshot, followChain: true });
   if (row !== undefined || !finder.find(relation, block, offset, snapshot)) return row;
   return heapFetch(relation, decoder, finder.block, finder.offset, { snapshot });
@@ -79,7 +79,7 @@ export class RowStatements {
     const names = columnNames(entry);
     if (typeof changes !== 'function') checkOptions(`a change of "${entry.name}"`, changes, names);
     const relation = owner.core.parts.relations.handleOf(entry);
-    const decoder = RowDecoder.for(entry.descriptor);
+    const decoder = decoderOf(entry);
     const writer = this.writerOf(entry);
     return this.onVersion(entry, block, offset, (b, o, root, snapshot) => {
       const row = heapFetch(relation, decoder, b, o, { snapshot });
@@ -159,6 +159,16 @@ function columnNames(entry: CatalogEntry): readonly string[] {
   return names;
 }
 const namesOf = new WeakMap<CatalogEntry, readonly string[]>();
+
+function decoderOf(entry: CatalogEntry): RowDecoder {
+  let decoder = decoders.get(entry);
+  if (decoder === undefined) {
+    decoder = RowDecoder.for(entry.descriptor);
+    decoders.set(entry, decoder);
+  }
+  return decoder;
+}
+const decoders = new WeakMap<CatalogEntry, RowDecoder>();
 
 function valuesOf(row: object, names: readonly string[]): unknown[] {
   return names.map((name) => (row as Record<string, unknown>)[name]);

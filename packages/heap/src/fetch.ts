@@ -46,7 +46,7 @@ export function heapFetch(
   options: HeapFetchOptions = {},
 ): Record<string, unknown> | undefined {
   const { pool, main, geometry, name } = relation;
-  if (block >= relation.blockCount()) return undefined;
+  if (!relation.main.hasBlock(block)) return undefined;
   const id = pool.pin(main, block);
   let at = offset;
   try {

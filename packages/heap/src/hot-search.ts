@@ -29,7 +29,7 @@ export function heapHotSearch(
   offset: OffsetNumber,
   snapshot: Snapshot,
 ): OffsetNumber {
-  if (block >= relation.blockCount()) return 0;
+  if (!relation.main.hasBlock(block)) return 0;
   const { pool, main, geometry, name } = relation;
   const id = pool.pin(main, block);
   try {

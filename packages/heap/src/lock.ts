@@ -154,7 +154,7 @@ function lockNewerVersions(
   while (version !== undefined) {
     const { block, offset } = version;
     version = undefined;
-    if (block >= relation.blockCount()) return;
+    if (!relation.main.hasBlock(block)) return;
     const id = relation.pool.pin(relation.main, block);
     try {
       const m = relation.pool.memory(id);
