@@ -1,7 +1,7 @@
 // Many rows of one transaction, a record a page: loads of tables that others can see, or that must be replayed.
 // PostgreSQL: `heap_multi_insert`, heapam.c.
 import { PAGE_STANDARD, PAGE_WILL_INIT, type Relation } from '@blockwright/access';
-import type { Xid } from '@blockwright/base';
+import type { BlockNumber, Xid } from '@blockwright/base';
 import {
   type PageMemory,
   pageClearAllVisible,
@@ -153,6 +153,7 @@ export class MultiInserter {
         const flags = wasAllVisible ? XLH_ALL_VISIBLE_CLEARED : 0;
         this.putRecord(first, placed, isFirst, flags, mapId);
         log.finish(xid);
+        this.forgetLocks(placed, block);
         return placed;
       } catch (error) {
         return log.panic(error);
@@ -161,6 +162,13 @@ export class MultiInserter {
       if (mapId >= 0) pool.unpin(mapId);
       placement.release();
     }
+  }
+
+  /** Locks of what stood at the same TIDs once. */
+  private forgetLocks(placed: number, block: BlockNumber): void {
+    const { locks } = this.transaction.transactions;
+    if (locks.isEmpty) return;
+    for (let i = 0; i < placed; i++) locks.forget(this.parts.locator, block, this.offsets[i]);
   }
 
   private putOnPage(first: number): number {

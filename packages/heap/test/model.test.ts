@@ -169,8 +169,16 @@ class History {
         else heapPrunePage(relation, id, bench.transactions, { freeze: how % 4 === 0 });
         pool.unpin(id);
       }
-    } else if (what === 5) bench.checkpoint();
+    } else if (what === 5) this.write(how);
     else expect(bench.committedRows()).toEqual(this.model.rows(this.model.view(undefined)));
+  }
+
+  /** Some pages, as a pool writes when it likes, or a checkpoint. */
+  private write(how: number): void {
+    const { pool, relation } = this.bench;
+    if (how % 4 === 0) pool.flushFork(relation.main);
+    else if (how % 4 === 1 && relation.vm.exists()) pool.flushFork(relation.vm);
+    else this.bench.checkpoint();
   }
 
   /** Ends all, and checks what there is to check. */
