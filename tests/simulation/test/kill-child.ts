@@ -1,7 +1,7 @@
 // The child that is killed: `kill-child.ts DIRECTORY LOG SEED LIFE`. It opens the directory, recovering it, and works until
 // it is killed: four slots, each with a transaction of its own, open at once; commits that wait by themselves, in groups,
 // or not at all; savepoints, rollbacks, tables made, filled and dropped; checkpoints; a pool that holds little.
-// LIFE `early`: it acknowledges its 20th transaction before the commit, and dies between the two (the canary).
+// LIFE `idle`: it opens the directory and does nothing. `early`: it acknowledges its 20th transaction before the commit, and dies between the two (the canary).
 import { openSync, writeSync } from 'node:fs';
 import { Database, type DatabaseTransaction, type Tid, table } from '@blockwright/engine';
 import { int4 } from '@blockwright/tuple';
@@ -154,5 +154,6 @@ const database = Database.open(directory, {
 });
 if (!database.tables().some(({ name }) => name === accounts.name)) database.createTable(accounts);
 process.stdout.write('open\n');
+if (life === 'idle') await new Promise(() => setInterval(() => {}, 1000));
 const slots = Array.from({ length: SLOTS }, (_, slot) => new Slot(database, slot));
 await Promise.all(slots.map((slot) => slot.work()));
