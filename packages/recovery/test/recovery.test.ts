@@ -2,6 +2,7 @@
 // every table is as the WAL says up to where it ends, and that is not before what was acknowledged. Again when recovery
 // itself crashes.
 import { ForkNumber, type Lsn } from '@blockwright/base';
+import { type CheckpointPosition, readControlFile, writeControlFile } from '@blockwright/control';
 import type { BlockSize } from '@blockwright/geometry';
 import { XID_ABORTED, XID_COMMITTED, xidPrecedes } from '@blockwright/transam';
 import { SimulatedVfs } from '@blockwright/vfs/simulated';
@@ -24,6 +25,8 @@ function chooser(seed: number): (n: number) => number {
 
 interface Run {
   readonly disk: SimulatedVfs;
+  /** Those that ended, the first one too. */
+  readonly checkpoints: readonly CheckpointPosition[];
   readonly history: History;
 }
 
@@ -34,8 +37,12 @@ function play(seed: number, blockSize: BlockSize, steps: number, options: Engine
   disk.settle();
   const history = new History(engine, () => disk.operations);
   const choose = chooser(seed);
-  for (let i = 0; i < steps; i++) history.step(choose);
-  return { disk, history };
+  const checkpoints = new Set([engine.control.current.checkpoint]);
+  for (let i = 0; i < steps; i++) {
+    history.step(choose);
+    checkpoints.add(engine.control.current.checkpoint);
+  }
+  return { disk, history, checkpoints: [...checkpoints] };
 }
 
 /** The first block that is wrong, -1 when none is. A file may have been made longer for a page whose record was lost: by zeros. */
@@ -134,6 +141,25 @@ describe('after a crash', () => {
         third.abandon();
       }
     }
+  });
+
+  test('from any checkpoint that the WAL still reaches back to', () => {
+    let older = 0;
+    fc.assert(
+      fc.property(fc.nat(), sizes, survivals, (seed, size, survival) => {
+        const { disk, history, checkpoints } = play(seed, size, 100);
+        const crashed = disk.crash(survival);
+        const expected = recovered(crashed.crash('all'), history, disk.operations);
+        for (const checkpoint of checkpoints) {
+          const copy = crashed.crash('all');
+          writeControlFile(copy, DIRECTORY, { ...readControlFile(copy, DIRECTORY), checkpoint });
+          expect(recovered(copy, history, disk.operations)).toBe(expected);
+          older++;
+        }
+      }),
+      { numRuns: SLOW ? 200 : 8 },
+    );
+    expect(older).toBeGreaterThan(10);
   });
 
   test('what is written after a recovery survives the next crash (J3), and nothing of before comes back (J14)', () => {
