@@ -251,6 +251,19 @@ describe('a load', () => {
     expect(allFiles().filter((name) => !name.includes('_'))).toHaveLength(2);
   });
 
+  it('leaves the room that the fillfactor asks for', () => {
+    const db = open();
+    const pages = [100, 50].map((fillfactor) => {
+      const definition = table(`filled${fillfactor}`, parts.columns, { fillfactor });
+      db.createTable(definition);
+      db.loadSync(definition, batches(2000));
+      expect(db.count(definition).rows).toBe(2000);
+      return db.count(definition).pages;
+    });
+    expect(pages[1] / pages[0]).toBeGreaterThan(1.8);
+    db.close();
+  });
+
   it('is taken back with its savepoint: the old file is there again', () => {
     const db = open();
     db.createTable(parts);

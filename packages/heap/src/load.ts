@@ -14,6 +14,7 @@ import {
 import type { TupleEncoder, Vector } from '@blockwright/tuple';
 import { VISIBILITYMAP_ALL_FROZEN, VISIBILITYMAP_ALL_VISIBLE, type VisibilityMap } from '@blockwright/visibilitymap';
 import { grownBySomebodyElse, rowTooBig } from './errors.ts';
+import { spareBytes } from './fill.ts';
 import { stampTid } from './stamp.ts';
 
 const ALL_VISIBLE_AND_FROZEN = VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN;
@@ -34,6 +35,8 @@ export class BulkLoader {
   private readonly map: VisibilityMap | undefined;
   private readonly ring: BufferRing;
   private readonly scratch: Uint8Array;
+  /** Bytes of each page that the fillfactor keeps free. */
+  private readonly spare: number;
   private block: BlockNumber = -1;
   private reservedUntil: BlockNumber = 0;
   private id: BufferId = -1;
@@ -53,6 +56,7 @@ export class BulkLoader {
     this.map = options.allVisible === false ? undefined : map;
     this.ring = relation.pool.bulkWriteRing();
     this.scratch = new Uint8Array(relation.geometry.size);
+    this.spare = spareBytes(relation.geometry, relation.fillfactor);
   }
 
   /**
@@ -71,7 +75,8 @@ export class BulkLoader {
   private place(length: number): void {
     const { geometry, name } = this.relation;
     if (length > geometry.maxHeapTupleSize) throw rowTooBig(name, length, geometry.maxHeapTupleSize);
-    if (this.id < 0 || pageHeapFreeSpace(this.memory, this.base, geometry) < ((length + 7) & ~7)) this.turnPage();
+    const needed = ((length + 7) & ~7) + this.spare;
+    if (this.id < 0 || pageHeapFreeSpace(this.memory, this.base, geometry) < needed) this.turnPage();
     const offset = pageAddItem(this.memory, this.base, geometry, this.scratch, 0, length, 0, PAI_IS_HEAP);
     if (offset === 0)
       throw new StorageError(
