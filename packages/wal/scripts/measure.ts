@@ -1,5 +1,5 @@
 // Measures what the choices in this package rest on: from which length on zlib's CRC is quicker than tables, and what an
-// insert costs. From the repository's root, after a build: node packages/wal/scripts/measure.ts [crc|insert]
+// insert costs. After a build, in this directory: npm run measure [-- crc|insert]
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import { crc32ByTables, crc32ByZlib } from '../dist/crc.js';
 import { createWal, RM_HEAP, WalReader, WalWriter } from '../dist/index.js';

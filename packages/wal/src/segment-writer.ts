@@ -111,20 +111,24 @@ export class SegmentWriter {
     let ahead = starts.filter((start) => start > currentStart).length;
     let removed = 0;
     let recycled = 0;
-    for (const start of starts) {
-      if (start >= keepStart) break;
-      if (this.fileStart === start) this.closeFile();
-      if (ahead < spare && vfs.stat(path(start))?.size === layout.size) {
-        last += layout.size;
-        vfs.rename(path(start), path(last));
-        ahead++;
-        recycled++;
-      } else {
-        vfs.unlink(path(start));
-        removed++;
+    try {
+      for (const start of starts) {
+        if (start >= keepStart) break;
+        if (this.fileStart === start) this.closeFile();
+        if (ahead < spare && vfs.stat(path(start))?.size === layout.size) {
+          last += layout.size;
+          vfs.rename(path(start), path(last));
+          ahead++;
+          recycled++;
+        } else {
+          vfs.unlink(path(start));
+          removed++;
+        }
       }
+    } finally {
+      // Also when one of them failed: a segment that is there is taken for one whose name is durable.
+      if (removed + recycled > 0) this.syncDirectory();
     }
-    if (removed + recycled > 0) this.syncDirectory();
     return { removed, recycled };
   }
 

@@ -12,7 +12,7 @@ import {
 } from '@blockwright/wal';
 import fc from 'fast-check';
 
-export interface BlockSpec {
+interface BlockSpec {
   readonly id: number;
   readonly locator: RelationLocator;
   readonly fork: ForkNumber;
@@ -69,7 +69,7 @@ export function newReader(vfs: MemoryVfs, more: Partial<ConstructorParameters<ty
 }
 
 /** Puts a record together, main data half before and half after the blocks. */
-export function build(wal: WalWriter, spec: RecordSpec): void {
+function build(wal: WalWriter, spec: RecordSpec): void {
   const { record } = wal;
   record.begin(spec.rmgr, spec.info);
   const half = spec.main.length >> 1;

@@ -555,6 +555,19 @@ describe('recycle', () => {
     expect(readAll(vfs)).toEqual(specs.map(expected));
   });
 
+  test('where a rename fails, those done before it are durable, and the rest can be done later', () => {
+    const { vfs, wal } = long();
+    vfs.recording = true;
+    vfs.plant({ operation: 'rename', errno: 'EIO', nth: 2 });
+    expect(code(() => wal.recycle(5 * SEGMENT, 9))).toBe('58030');
+    expect(vfs.calls('syncDirectory')).toHaveLength(1);
+    expect(wal.failed).toBeUndefined();
+    vfs.recording = false;
+    expect(vfs.readdir(DIRECTORY)).toEqual(names(2, 3, 4, 5, 6));
+    expect(wal.recycle(5 * SEGMENT, 9)).toEqual({ removed: 0, recycled: 3 });
+    expect(vfs.readdir(DIRECTORY)).toEqual(names(5, 6, 7, 8, 9));
+  });
+
   test('without spare ones it removes all before', () => {
     const { vfs, wal } = long();
     expect(wal.recycle(3 * SEGMENT, 0)).toEqual({ removed: 2, recycled: 0 });

@@ -11,7 +11,7 @@ export function imageBytes(record: WalRecord): number {
 }
 
 /** What a resource manager says of a record; where its bytes are not what it expects, that. */
-export function wordsOf(
+function wordsOf(
   record: WalRecord,
   managers: ResourceManagers<RecordDescriber>,
 ): { manager: string; kind: string; description: string } {
