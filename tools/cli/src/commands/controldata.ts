@@ -37,8 +37,14 @@ async function controldata(context: Context, argument: string | undefined, optio
   }
   control.checkDataDirectory(vfs, directory);
   const file = control.readControlFile(vfs, directory);
-  if (options.json === true) context.json(file);
+  if (options.json === true) context.json(controlJson(file));
   else printLabels(context, controlLabels(file, control.formatTime));
+}
+
+/** Our control file with its positions in the WAL as text. */
+export function controlJson(file: ControlFile): object {
+  const { record, redo, durable, ...rest } = file.checkpoint;
+  return { ...file, checkpoint: { record: lsnText(record), redo: lsnText(redo), durable: lsnText(durable), ...rest } };
 }
 
 /** Our control file in pg_controldata's words, where it has words for it. */
@@ -53,6 +59,8 @@ function controlLabels(file: ControlFile, formatTime: (ms: number) => string): [
     ['WAL incarnation', String(file.walIncarnation)],
     ['Latest checkpoint location', lsnText(checkpoint.record)],
     ["Latest checkpoint's REDO location", lsnText(checkpoint.redo)],
+    ["Latest checkpoint's WAL incarnation", String(checkpoint.incarnation)],
+    ['WAL durable at latest checkpoint', lsnText(checkpoint.durable)],
     ['Time of latest checkpoint', checkpoint.timeMs === 0 ? 'never' : formatTime(checkpoint.timeMs)],
     ['NextXID', `${file.nextXidEpoch}:${file.nextXid}`],
     ['oldestXID', String(file.oldestXid)],

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { addExamples, blockSizeValue, dataDirectory, dataOption, jsonOption, powerOfTwoSize } from '../options.ts';
 import { printable } from '../output/errors.ts';
 import { formatBytes } from '../output/format.ts';
+import { controlJson } from './controldata.ts';
 
 interface Options {
   readonly directory?: string;
@@ -50,7 +51,7 @@ async function initialise(context: Context, argument: string | undefined, option
     walSegmentSize: options.walSegsize,
   });
   if (options.json === true) {
-    context.json({ directory, ...control });
+    context.json({ directory, ...controlJson(control) });
     return;
   }
   const checksums = control.dataChecksums ? 'on' : 'off';
