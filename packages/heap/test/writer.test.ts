@@ -269,6 +269,30 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     bench.close();
   });
 
+  it.each<[string, (bench: WritingBench) => void]>([
+    ['offset 3 lies too far', (bench) => bench.run((tx) => bench.writer.insert(tx, [3, 0, '']))],
+    ['no tuple stands at offset 2', (bench) => bench.run((tx, view) => bench.writer.delete(tx, 0, 2, view))],
+    ['no tuple stands at offset 2', (bench) => bench.run((tx, view) => bench.writer.lock(tx, 0, 2, 'share', view))],
+    [
+      'no tuple stands at offset 2',
+      (bench) => bench.run((tx, view) => bench.writer.update(tx, 0, 2, [2, 1, ''], view, true)),
+    ],
+  ])('ends a replay that meets another page than it should: %s', (why, change) => {
+    const bench = new WritingBench(size);
+    bench.run((tx) => bench.writer.insert(tx, [1, 0, '']));
+    bench.pool.flushAll();
+    bench.run((tx) => bench.writer.insert(tx, [2, 0, '']));
+    bench.redoFrom = bench.wal.insertedUpTo;
+    change(bench);
+    expect(() => bench.crashed()).toThrow(
+      expect.objectContaining({
+        code: 'XX001',
+        message: expect.stringContaining(`block 0 of relation 1663/5/16384: ${why}`),
+      }),
+    );
+    bench.close();
+  });
+
   it('logs nothing of an unlogged table, and writes it all the same', () => {
     const bench = new WritingBench(size, { unlogged: true });
     const before = bench.wal.insertedUpTo;
