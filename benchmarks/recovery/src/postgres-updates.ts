@@ -11,7 +11,7 @@ export interface PostgresWorkload {
 }
 
 /** One crash and recovery. */
-export interface PostgresRedo {
+interface PostgresRedo {
   readonly elapsedMs: number;
   readonly records: number;
   readonly walBytes: number;
