@@ -1,7 +1,8 @@
 // The root README says the truth: its example prints what stands below it, its table is the one that the main job
 // prints, times aside, and what it links to and names is there.
-import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
@@ -43,6 +44,26 @@ test('the example prints what is shown', () => {
     encoding: 'utf8',
   });
   expect(printed.trim()).toBe(block('text', '**Import one layer**').trim());
+});
+
+test('the rows of a transaction are there after a kill', () => {
+  const heading = '**Change rows in transactions**';
+  const directory = mkdtempSync(join(tmpdir(), 'blockwright-readme-'));
+  const run = (program: string) =>
+    spawnSync(process.execPath, [...FROM_SOURCE, '--input-type=module', '--eval', program], {
+      cwd: join(ROOT, 'packages/engine'),
+      encoding: 'utf8',
+    });
+  try {
+    const example = block('js', heading).replaceAll("'data'", JSON.stringify(join(directory, 'data')));
+    const killed = run(example);
+    expect([killed.signal, killed.stderr]).toEqual(['SIGKILL', '']);
+    expect(killed.stdout.trim()).toBe(block('text', heading).trim());
+    const reading = example.split('\n').filter((line) => /^(import|const|console)/.test(line));
+    expect(run(reading.join('\n')).stdout.trim()).toBe(block('text', heading).trim());
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('the table is the one that the main job prints, times aside', async () => {
