@@ -1,7 +1,7 @@
 // The first segment of the WAL of a new data directory, and its first checkpoint. PostgreSQL: `BootStrapXLOG`, xlog.c.
 import type { ControlFile } from '@blockwright/control';
 import { joinPath, type Vfs } from '@blockwright/vfs';
-import { createWal, WalWriter } from '@blockwright/wal';
+import { createWal, WalWriter, walRecordStart } from '@blockwright/wal';
 import { WAL_DIRECTORY } from './start-point.ts';
 import { type CheckpointData, checkpointRecordBytes, putCheckpoint, XLOG_CHECKPOINT_SHUTDOWN } from './xlog-records.ts';
 
@@ -18,7 +18,7 @@ export function bootstrapWal(vfs: Vfs, directory: string, control: ControlFile):
   const writer = { vfs, directory: walDirectory, segmentSize, systemIdentifier, incarnation, start, previous: 0 };
   const wal = new WalWriter(writer);
   try {
-    const redo = wal.insertedUpTo;
+    const redo = walRecordStart(start, segmentSize);
     const { nextXid, nextXidEpoch, nextOid, oldestXid, createdMs: timeMs } = control;
     const pendingCreates: CheckpointData['pendingCreates'] = [];
     const data = { redo, incarnation, nextXid, nextXidEpoch, nextOid, oldestXid, timeMs, pendingCreates };

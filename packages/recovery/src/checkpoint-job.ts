@@ -1,5 +1,6 @@
 // One checkpoint, from its redo point to the removal of what nobody needs any more: its steps, and who takes them.
 import { isStorageError, type Lsn, type Progress, type Steps, StorageError } from '@blockwright/base';
+import { walRecordStart } from '@blockwright/wal';
 import type { CheckpointKind, CheckpointReport } from './checkpoint-report.ts';
 import type { CheckpointParts } from './checkpointer.ts';
 import {
@@ -25,6 +26,8 @@ export class CheckpointJob {
   readonly byTick: boolean;
   /** Where redo will start once it has ended. Set at once: what is changed from now on may not reach the files. */
   readonly redo: Lsn;
+  /** Where the WAL ended when it began. */
+  private readonly insertedBefore: Lsn;
   /** Clock at its start. */
   readonly startedMs: number;
   report: CheckpointReport | undefined = undefined;
@@ -46,7 +49,8 @@ export class CheckpointJob {
     this.byTick = byTick;
     this.options = options;
     this.startedMs = options.clock();
-    this.redo = wal.insertedUpTo;
+    this.redo = walRecordStart(wal.insertedUpTo, control.current.walSegmentSize);
+    this.insertedBefore = wal.insertedUpTo;
     log.redoPoint = this.redo;
     parts.removed.beforeCheckpoint();
     this.data = {
@@ -121,7 +125,7 @@ export class CheckpointJob {
     const writtenMs = clock();
     yield* this.syncFiles();
     const syncedMs = clock();
-    if (this.isLast && wal.insertedUpTo !== redo) {
+    if (this.isLast && wal.insertedUpTo !== this.insertedBefore) {
       throw new StorageError('55000', `something was logged during the ${kind} checkpoint`);
     }
     wal.reserve(checkpointRecordBytes(this.data));

@@ -63,7 +63,7 @@ describe('in words', () => {
     const xlog = allRecordDescribers().get(RM_XLOG);
     const words = xlogRecords(vfs, (record) => `${xlog?.identify(record.info)} ${xlog?.describe(record)}`);
     expect(words).toEqual([
-      'CHECKPOINT_SHUTDOWN redo 0/100000; incarnation 1; xid 0:3; oid 16384; oldest xid 3; shutdown',
+      'CHECKPOINT_SHUTDOWN redo 0/100030; incarnation 1; xid 0:3; oid 16384; oldest xid 3; shutdown',
       'NEXTOID 24576',
       expect.stringMatching(
         new RegExp(

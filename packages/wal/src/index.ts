@@ -1,5 +1,5 @@
 export { createWal } from './create.ts';
-export { walPageBoundary } from './page-format.ts';
+export { walPageBoundary, walRecordStart } from './page-format.ts';
 export { type IncarnationEnd, WalReader, type WalReaderOptions } from './reader.ts';
 export { WalRecord } from './record.ts';
 export { RecordBuilder } from './record-builder.ts';

@@ -63,6 +63,12 @@ export function walPageBoundary(lsn: Lsn): Lsn {
   return walPageStart(lsn + WAL_PAGE_MASK);
 }
 
+/** Where a record begins that follows one that ends at `lsn`: behind the header of its page, if it is the first on one. */
+export function walRecordStart(lsn: Lsn, segmentSize: number): Lsn {
+  if ((lowWord(lsn) & WAL_PAGE_MASK) !== 0) return lsn;
+  return lsn + ((lowWord(lsn) & (segmentSize - 1)) === 0 ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES);
+}
+
 /** Bytes of a header with those info bits. */
 export function pageHeaderBytes(info: number): number {
   return (info & PAGE_LONG_HEADER) === 0 ? SHORT_HEADER_BYTES : LONG_HEADER_BYTES;
