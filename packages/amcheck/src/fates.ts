@@ -4,9 +4,9 @@ import { FIRST_NORMAL_XID, isStorageError, type Xid } from '@blockwright/base';
 import { INVISIBLE, judgeByHints, NO_HINTS, satisfiesMvcc, tupleUpdateXid, UNKNOWN, VISIBLE } from '@blockwright/heap';
 import type { PageMemory } from '@blockwright/page';
 import { type Snapshot, type Transactions, XID_COMMITTED, XID_IN_PROGRESS } from '@blockwright/transam';
-import { tupleInfomask, tupleXmax, tupleXmin } from '@blockwright/tuple';
+import { HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN, tupleInfomask, tupleXmax, tupleXmin } from '@blockwright/tuple';
 import { type CommittedXids, MOST_COMMITTED_XIDS } from './committed-xids.ts';
-import type { XidRange } from './xids.ts';
+import { type XidRange, xidFault } from './xids.ts';
 
 /** Nothing that is read says what became of the transaction. */
 export const FATE_UNKNOWN: number = -1;
@@ -35,8 +35,9 @@ export class Fates {
     this.onUnreadable = options.onUnreadable;
   }
 
-  /** The XID_ status of `xid`, which can be in use; FATE_UNKNOWN where the log cannot say it. */
+  /** The XID_ status of `xid`; FATE_UNKNOWN where the log cannot say it, as of an id that cannot be in use. */
   of(xid: Xid): number {
+    if (xidFault(xid, this.xids) !== undefined) return FATE_UNKNOWN;
     try {
       return this.transactions.commitLog.status(xid);
     } catch (error) {
@@ -68,12 +69,22 @@ export class Fates {
 
   /** Whether everybody sees the tuple, whose hint bits do not say it: VISIBLE, INVISIBLE, UNKNOWN where the log cannot. */
   verdict(m: PageMemory, position: number): number {
+    if (!this.canBeJudged(m, position)) return UNKNOWN;
     try {
       return satisfiesMvcc(m, position, this.snapshot, NO_HINTS) ? VISIBLE : INVISIBLE;
     } catch (error) {
       this.note(error);
       return UNKNOWN;
     }
+  }
+
+  /** Whether the tuple's ids are such as the log can know: what is wrong with others is said of the tuple itself. */
+  private canBeJudged(m: PageMemory, position: number): boolean {
+    const infomask = tupleInfomask(m, position);
+    if ((infomask & HEAP_XMIN_FROZEN) === 0 && xidFault(tupleXmin(m, position), this.xids) !== undefined) return false;
+    if ((infomask & HEAP_XMAX_INVALID) !== 0) return true;
+    const updater = this.updaterOf(m, position);
+    return updater !== FATE_UNKNOWN && xidFault(updater, this.xids) === undefined;
   }
 
   /** For the kernel: the newest xids, up to {@link MOST_COMMITTED_XIDS}. */

@@ -467,6 +467,28 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
       }
     });
 
+    it('is not asked about ids that cannot be', () => {
+      const messages: string[] = [];
+      const header = (h: TupleHeader) =>
+        judged((page) => page.add({ ...h, infomask2: HEAP_HOT_UPDATED }, undefined, 2), messages);
+      for (const infomask of [0, HEAP_XMIN_COMMITTED]) {
+        expect(header({ xmin: 500_000, xmax: 1600, infomask })).toEqual([
+          'heap.tuple.xmin.in_future 1',
+          'heap.hot_chain.broken 1',
+        ]);
+      }
+      expect(header({ xmax: 500_000, infomask: 0 })).toEqual(['heap.tuple.xmax.in_future 1']);
+      expect(header({ xmax: 33, infomask: HEAP_XMAX_IS_MULTI })).toEqual(['heap.tuple.xmax.updater_in_future 1']);
+      const promised = (h: TupleHeader) =>
+        judged((page) => [page.add(h), pageSetAllVisible(page.memory, 0)], messages).filter((code) =>
+          code.includes('.tuple.x'),
+        );
+      expect(promised({ xmin: 500_000, infomask: HEAP_XMAX_INVALID })).toEqual(['heap.tuple.xmin.in_future 1']);
+      expect(promised({ xmax: 500_000, infomask: 0 })).toEqual(['heap.tuple.xmax.in_future 1']);
+      expect(promised({ xmax: 34, infomask: HEAP_XMAX_IS_MULTI })).toEqual(['heap.tuple.xmax.members 1']);
+      expect(messages).toEqual([]);
+    });
+
     it('a part of which is gone nothing is said, but that it is gone', () => {
       const vfs = commitLogVfs();
       vfs.unlink('/xact/0000');

@@ -1,17 +1,19 @@
 // For each bit of each field of the page header, line pointer and tuple header: flipped, with the checksum made right
-// again, it is found, or is one of those that nothing else on the page, in the maps or in the control file contradicts.
+// again, it is found, or is one of those that nothing contradicts: the page, the maps, the control file, the commit log.
 // Those are listed here with the reason, and in amcheck's README.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { RelationCheckOptions } from '@blockwright/amcheck';
-import { parseLsn } from '@blockwright/base';
+import { Fates, type RelationCheckOptions, type XidRange } from '@blockwright/amcheck';
+import { highWord, lowWord, parseLsn } from '@blockwright/base';
 import { PostgresDirectory } from '@blockwright/catalog';
+import { readControlFile } from '@blockwright/control';
 import { Database, initdb, table } from '@blockwright/engine';
 import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
 import { linePointer, lpFlags, lpOffset } from '@blockwright/page';
+import { CommitLog, Transactions } from '@blockwright/transam';
 import { date, int4, isXminFrozen, numeric, text, tupleInfomask, tupleXmax } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Flip, FlipSubject, flipsOfPage, tellingOffsets } from './flips.ts';
 
 /** Most line pointers of a page that are flipped; each flip is a check of the whole page. */
@@ -68,7 +70,7 @@ const UNDETECTABLE: readonly Undetectable[] = [
   },
   {
     what: 't_xmin, another id in use',
-    reason: 'only the commit log knows it, and not which row it belongs to',
+    reason: 'the commit log says how it ended, and not which row it wrote',
     matches: (flip) => flip.field === 't_xmin',
   },
   {
@@ -97,13 +99,13 @@ const UNDETECTABLE: readonly Undetectable[] = [
     matches: (flip) => flip.field === 't_infomask' && flip.bit === 5,
   },
   {
-    what: 't_infomask, hints about t_xmin, where the page is not called all-visible',
-    reason: 'hints are not logged; only the commit log could contradict',
+    what: 't_infomask, hints about t_xmin that the commit log does not contradict',
+    reason: 'one that is missing is no fault, and a row may be frozen at any time',
     matches: (flip) => flip.field === 't_infomask' && bits(8, 9)(flip),
   },
   {
-    what: 't_infomask, hints about a t_xmax that is there',
-    reason: 'as for t_xmin',
+    what: 't_infomask, hints about a t_xmax that is there, and that the commit log does not contradict',
+    reason: 'one that is missing is no fault',
     matches: (flip, tuple) => flip.field === 't_infomask' && bits(10, 11)(flip) && tuple.xmax !== 0,
   },
   {
@@ -123,7 +125,7 @@ const UNDETECTABLE: readonly Undetectable[] = [
   },
   {
     what: 't_infomask2, HEAP_HOT_UPDATED of a tuple whose t_xmax is a multixact or failed',
-    reason: 'the updater is one of its members, which are not read; a failed update leaves the flag behind',
+    reason: 'one that only locks leads nowhere; a failed update leaves the flag behind',
     matches: (flip, tuple) =>
       flip.field === 't_infomask2' &&
       flip.bit === 14 &&
@@ -171,24 +173,37 @@ function flipAll(subject: FlipSubject): Outcome {
   return { flips: flips.length, found, missed };
 }
 
+/** Their commit logs are read as long as there are flips. */
+const opened: PostgresDirectory[] = [];
+afterAll(() => {
+  for (const postgres of opened) postgres.close();
+});
+
+function onUnreadable(error: Error): never {
+  throw error;
+}
+
 function fixture(size: BlockSize, name: string, block: number): FlipSubject {
   const directory = fileURLToPath(new URL(`../../../fixtures/pg/${size / 1024}k/pgdata`, import.meta.url));
-  using postgres = PostgresDirectory.open(directory);
+  const postgres = PostgresDirectory.open(directory);
+  opened.push(postgres);
   const relation = postgres.table(name);
   const path = `${directory}/${postgres.relation(relation).storage.name}`;
   const { nextXid, nextXidEpoch, oldestXid, nextMultiXact, oldestMultiXact, location } = postgres.control.checkpoint;
+  const xids: XidRange = {
+    next: nextXid,
+    nextEpoch: nextXidEpoch,
+    oldest: oldestXid,
+    oldestInRelation: relation.frozenXid,
+    multixacts: { next: nextMultiXact, oldest: oldestMultiXact, oldestInRelation: relation.minMultiXact },
+  };
   const options: Omit<RelationCheckOptions, 'vfs' | 'geometry' | 'path'> = {
     segmentBlocks: postgres.control.segmentBlocks,
     checksums: true,
     descriptor: relation.descriptor,
     utf8: true,
-    xids: {
-      next: nextXid,
-      nextEpoch: nextXidEpoch,
-      oldest: oldestXid,
-      oldestInRelation: relation.frozenXid,
-      multixacts: { next: nextMultiXact, oldest: oldestMultiXact, oldestInRelation: relation.minMultiXact },
-    },
+    xids,
+    fates: new Fates({ transactions: postgres.transactions, xids, onUnreadable }),
     endOfWal: parseLsn(location),
   };
   const map = existsSync(`${path}_vm`) ? readFileSync(`${path}_vm`) : undefined;
@@ -220,13 +235,17 @@ function ours(size: BlockSize, freeze: boolean): FlipSubject {
   const path = `/data/${database.tables().find(({ name }) => name === 'copy')?.path}`;
   database.close();
   const map = vfs.exists(`${path}_vm`) ? vfs.readFile(`${path}_vm`) : undefined;
+  const { nextXid, nextXidEpoch, oldestXid, checkpoint } = readControlFile(vfs, '/data');
+  const xids = { next: nextXid, nextEpoch: nextXidEpoch, oldest: oldestXid };
+  const commitLog = new CommitLog({ vfs, directory: '/data/xact', pageBytes: size, readOnly: true });
   return new FlipSubject(size, vfs.readFile(path), map, 0, {
     segmentBlocks: 0x4000_0000 / size,
     checksums: true,
     descriptor: NOTES.descriptor,
     utf8: true,
-    xids: { next: 4, nextEpoch: 0, oldest: 3 },
-    endOfWal: { high: 0, low: 0 },
+    xids,
+    fates: new Fates({ transactions: Transactions.offline({ commitLog }), xids, onUnreadable }),
+    endOfWal: { high: highWord(checkpoint.record), low: lowWord(checkpoint.record) },
   });
 }
 

@@ -26,7 +26,7 @@ function severityColor(severity: Severity, colors: Colors): (text: string) => st
 }
 
 type CheckedFile = CheckReport['files'][number];
-type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'mapBits';
+type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'judgedTuples' | 'mapBits';
 
 /** More files than these are listed on request only: a new PostgreSQL directory has a thousand. */
 const FEW_FILES = 40;
@@ -97,7 +97,9 @@ function printSum({ out, columns }: Context, { files, path }: CheckReport, findi
       'map bit',
     ),
   ].join(', ');
-  out.line(wrapWords(`${printable(path)}: ${counted} verified: ${verdict(findings)}.`, columns, '  '));
+  const judged = sum('judgedTuples');
+  const log = judged === 0 ? '' : `, ${plural(judged, 'tuple')} against the commit log`;
+  out.line(wrapWords(`${printable(path)}: ${counted} verified${log}: ${verdict(findings)}.`, columns, '  '));
 }
 
 /** Names that are too long for a column. */
