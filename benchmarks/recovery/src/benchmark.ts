@@ -69,6 +69,7 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     { key: 'engine', title: 'engine' },
     { key: 'blockSize', title: 'block', format: (size) => formatBlockSize(parseBlockSize(Number(size))) },
     { key: 'variant', title: 'compaction' },
+    { key: 'verifyMs', title: 'verify ms', format: whole },
     { key: 'redoMs', title: 'redo ms', format: whole },
     { key: 'checkpointMs', title: 'checkpoint ms', format: whole },
     { key: 'records', title: 'records', format: whole },

@@ -73,6 +73,7 @@ export function summarise(replays: Replays, all: readonly Replays[]): Cell {
     units: records,
     nsPerUnit: (redo.median * 1e6) / records,
     redoMs: redo.median,
+    verifyMs: quartiles(plain.map(({ verifySeconds }) => verifySeconds * 1000)).median,
     checkpointMs: quartiles(plain.map(({ checkpointSeconds }) => checkpointSeconds * 1000)).median,
     records,
     recordsPerSecond: (records / redo.median) * 1000,

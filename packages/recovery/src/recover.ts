@@ -137,7 +137,9 @@ class Recovery {
     const { vfs, directory, control, pool, storage } = this.options;
     const { current } = control;
     const startPoint = readStartPoint(this.reader, directory, current);
+    const startedMs = this.clock();
     const extent: WalExtent = yield* walExtentSteps(this.reader, directory, current);
+    const verifySeconds = (this.clock() - startedMs) / 1000;
     pool.wal = walOnDisk(extent.end);
     if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
     yield* syncDirectorySteps(vfs, directory);
@@ -158,7 +160,7 @@ class Recovery {
     const walIncarnation = control.current.walIncarnation + 1;
     control.update({ walIncarnation });
     const checkpoint = yield* this.checkpoint(extent, counters, walIncarnation);
-    return this.report({ extent, redone, filesRemoved, unloggedReset, checkpoint });
+    return this.report({ extent, verifySeconds, redone, filesRemoved, unloggedReset, checkpoint });
   }
 
   private *redo(startPoint: StartPoint, extent: WalExtent, counters: RedoCounters): Steps<Redone> {
@@ -200,6 +202,7 @@ class Recovery {
 
   private report(done: {
     readonly extent: WalExtent;
+    readonly verifySeconds: number;
     readonly redone: Redone;
     readonly filesRemoved: number;
     readonly unloggedReset: number;
@@ -225,6 +228,7 @@ class Recovery {
       images,
       imageBytes,
       byResourceManager: redone.byResourceManager,
+      verifySeconds: done.verifySeconds,
       usage: redone.usage,
       shares: stats.timing ? shares : undefined,
       compactions: stats.compactions,

@@ -54,6 +54,8 @@ export interface RecoveryReport {
   readonly images: number;
   readonly imageBytes: number;
   readonly byResourceManager: readonly ResourceManagerCounts[];
+  /** Reading the WAL to its end and verifying it, before anything is changed. */
+  readonly verifySeconds: number;
   /** Of redo alone. */
   readonly usage: ResourceUsage;
   readonly shares: RedoShares | undefined;
