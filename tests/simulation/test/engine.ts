@@ -73,14 +73,14 @@ export function loadBatch(rows: readonly { id: number; n: number; note: string |
 const NO_PROCESS = '4194305';
 
 /** After a crash the process that held the lock is gone; here it is this one, and goes on. */
-export function endProcess(disk: SimulatedVfs): void {
+export function endProcess(disk: SimulatedVfs, settled = true): void {
   const path = `${DIRECTORY}/blockwright.pid`;
   if (!disk.exists(path)) return;
   const text = new TextDecoder().decode(disk.readFile(path));
   if (!text.startsWith(`${process.pid}\n`)) return;
   disk.unlink(path);
   createFile(disk, path, new TextEncoder().encode(text.replace(String(process.pid), NO_PROCESS)));
-  disk.settle();
+  if (settled) disk.settle();
 }
 
 /** Marks pages of a table that everybody sees, as vacuum will: what no statement does yet. */

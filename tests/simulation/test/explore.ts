@@ -45,3 +45,24 @@ export async function crashEverywhere(timeline: Timeline, seed: number, explorin
   }
   return crashes;
 }
+
+const PAGE_WRITE = /^write .*\/base\//;
+const CRASHES = 8;
+
+/**
+ * A few crashes of a timeline, half of them just after a page was written, when it may be torn; and what comes after some
+ * of them: tables are made then, and all is opened once more. @throws Mismatch
+ */
+export async function crashSometimes(timeline: Timeline, seed: number): Promise<void> {
+  const random = new Random(seed);
+  const { disk } = timeline;
+  const writes = Array.from({ length: disk.operations }, (_, k) => k).filter((k) => PAGE_WRITE.test(disk.describe(k)));
+  for (let i = 0; i < CRASHES; i++) {
+    const operation = i % 2 === 0 && writes.length > 0 ? random.pick(writes) + 1 : random.below(disk.operations + 1);
+    const survival = i === CRASHES - 1 ? 'all' : random.below(1 << 30);
+    const recovered = timeline.crash({ operation, survival });
+    if (i % 4 !== 3 && seed % 4 !== 1) continue;
+    const next = await recovered.workload(4 * random.below(1000) + 1, 12);
+    next.crash({ operation: next.disk.operations, survival: 'all' });
+  }
+}

@@ -6,7 +6,7 @@ import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
 import type { SimulatedVfs, Survival } from '@blockwright/vfs/simulated';
 import { databaseText, endProcess, newDisk, open, ownedFiles, wrongFiles, wrongLookUp } from './engine.ts';
 import { afterCrash, type ModelState, stateText } from './model.ts';
-import { type CommitPoint, Mismatch, Workload } from './workload.ts';
+import { type CommitPoint, Mismatch, Workload, type WorkloadOptions } from './workload.ts';
 
 /** A moment to crash at, and what to lose. */
 export interface Crash {
@@ -39,6 +39,7 @@ export class Timeline {
     opened: number,
     closing: number,
     log: readonly string[] = [],
+    isClosed = true,
   ) {
     this.script = script;
     this.blockSize = blockSize;
@@ -46,7 +47,7 @@ export class Timeline {
     this.history = history;
     this.opened = opened;
     this.closing = closing;
-    this.closed = disk.operations;
+    this.closed = isClosed ? disk.operations : Number.POSITIVE_INFINITY;
     this.log = log;
   }
 
@@ -60,19 +61,41 @@ export class Timeline {
     return (this.history.at(-1) as CommitPoint).state;
   }
 
-  /** A workload from here on, and the database closed at its end. @throws Mismatch */
-  async workload(seed: number, actions: number): Promise<Timeline> {
+  /**
+   * A workload from here on, and the database closed at its end.
+   * @param on a disk with faults planted, to be used instead of a copy of this one; what they are is no part of the script
+   * @param faults how the engine may answer them
+   * @throws Mismatch
+   */
+  async workload(
+    seed: number,
+    actions: number,
+    on?: SimulatedVfs,
+    faults?: Pick<WorkloadOptions, 'tolerated' | 'mayGoOn'>,
+  ): Promise<Timeline> {
     const script = `${this.script} w${seed}.${actions}`;
-    const disk = this.disk.crash('all');
+    const disk = on ?? this.disk.crash('all');
     let workload: Workload | undefined;
     try {
-      workload = new Workload({ seed, actions, blockSize: this.blockSize, disk, state: this.state });
+      workload = new Workload({ seed, actions, blockSize: this.blockSize, disk, state: this.state, ...faults });
       await workload.run();
       const closing = disk.operations;
       workload.close();
-      return new Timeline(script, this.blockSize, disk, workload.points(), workload.opened, closing, workload.log);
+      const { opened, log, isClosed } = workload;
+      return new Timeline(script, this.blockSize, disk, workload.points(), opened, closing, log, isClosed);
     } catch (error) {
       throw told(error, script, workload?.log);
+    }
+  }
+
+  /** Opens the disk as it is, which no crash has made forget anything, verifies everything and closes. @throws Mismatch */
+  reopen(): Timeline {
+    endProcess(this.disk, false);
+    try {
+      const { state, opened, closing } = this.verify(this.disk, this.disk.operations);
+      return new Timeline(`${this.script} reopened`, this.blockSize, this.disk, [startingWith(state)], opened, closing);
+    } catch (error) {
+      throw told(error, `${this.script} reopened`, this.log);
     }
   }
 

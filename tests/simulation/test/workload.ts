@@ -43,6 +43,8 @@ export interface WorkloadOptions {
   readonly state?: ModelState;
   /** SQLSTATEs by which a statement or commit may fail because of a fault that was planted: the transaction is over then. */
   readonly tolerated?: readonly string[];
+  /** Whether the engine may go on after 58030: nothing was lost by it. */
+  readonly mayGoOn?: boolean;
 }
 
 interface Open {
@@ -87,13 +89,13 @@ interface Profile {
 /** Workloads of four kinds, taken in turn: of everything; of tables made and loaded; of locks; of commits not waited for. */
 const PROFILES: readonly Profile[] = [
   { actions: ACTIONS, asynchronous: 4, rows: 20 },
-  { actions: { ...ACTIONS, createTable: 8, dropTable: 3, load: 8 }, asynchronous: 4, rows: 20 },
+  { actions: { ...ACTIONS, createTable: 10, dropTable: 3, load: 12, checkpoint: 0 }, asynchronous: 4, rows: 20 },
   {
-    actions: { ...ACTIONS, lock: 20, checkpoint: 5, markAllVisible: 6, insert: 8, update: 8 },
+    actions: { ...ACTIONS, lock: 30, look: 12, checkpoint: 6, insert: 8, update: 3, commit: 14 },
     asynchronous: 4,
     rows: 40,
   },
-  { actions: { ...ACTIONS, look: 16, commit: 18, insert: 18 }, asynchronous: 2, rows: 60 },
+  { actions: { ...ACTIONS, look: 16, commit: 18, insert: 18, checkpoint: 0 }, asynchronous: 1, rows: 60 },
 ];
 const MOST_OPEN = 4;
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
@@ -114,8 +116,10 @@ export class Workload {
   private readonly options: WorkloadOptions;
   private readonly before: ModelState;
   private history: Commit[] = [];
-  /** Errors of the faults that were planted. */
-  readonly failures: string[] = [];
+  /** Whether the engine refuses everything, because the disk failed. */
+  hasStopped = false;
+  /** Whether it was shut down as it should be. */
+  isClosed = false;
   private committed: ModelState;
   private open: Open[] = [];
   private nextId: number;
@@ -134,8 +138,27 @@ export class Workload {
     const all = [...this.committed.values()];
     this.nextId = Math.max(0, ...all.flatMap((one) => [...one.rows.keys()])) + 1;
     this.nextIdentity = Math.max(0, ...all.map((one) => one.identity)) + 1;
-    this.db = open(this.disk, options.blockSize);
+    this.db = this.openDatabase();
     this.opened = this.disk.operations;
+  }
+
+  /** A fault may hit here, too: it does so once. */
+  private openDatabase(): Database {
+    try {
+      return open(this.disk, this.options.blockSize);
+    } catch (error) {
+      this.tolerate(error);
+      return open(this.disk, this.options.blockSize);
+    }
+  }
+
+  private isRefused(call: () => void): boolean {
+    try {
+      call();
+      return false;
+    } catch {
+      return true;
+    }
   }
 
   /** What was there at the beginning, and after each commit. */
@@ -151,7 +174,7 @@ export class Workload {
 
   /** Makes the actions; what is open at the end stays open. @throws Mismatch when the engine and the model differ. */
   async run(): Promise<void> {
-    for (let i = 0; i < this.options.actions; i++) {
+    for (let i = 0; i < this.options.actions && !this.hasStopped; i++) {
       // Nothing else runs meanwhile: a commit off the thread ends only while it is awaited.
       this.act(this.random.weighted(this.profile.actions));
       if (this.commits.length > 0 && this.random.once(3)) await this.awaitCommits();
@@ -161,9 +184,36 @@ export class Workload {
 
   /** Ends what is open, and the database. */
   close(): void {
-    for (const one of [...this.open]) this.rollback(one);
-    this.db.close();
-    this.promiseDurable();
+    if (!this.hasStopped) for (const one of [...this.open]) this.rollback(one);
+    try {
+      this.db.close();
+    } catch (error) {
+      this.tolerate(error);
+      return;
+    }
+    this.isClosed = !this.hasStopped;
+    if (this.isClosed) this.promiseDurable();
+  }
+
+  /** A disk that failed stops the engine: everything is refused. Where it need not, nothing is. */
+  private lookWhetherStopped(error: unknown): void {
+    if (!isStorageError(error) || error.code !== '58030') return;
+    if (this.options.mayGoOn === true && !this.isRefused(() => this.db.begin().rollback())) return;
+    this.hasStopped = true;
+    const codes = [
+      () => this.db.begin(),
+      () => this.db.tables(),
+      () => this.db.checkpoint(),
+      () => this.open[0]?.tx.savepoint(),
+    ].map((call) => {
+      try {
+        return call() === undefined ? '58030' : 'done';
+      } catch (error) {
+        return isStorageError(error) ? error.code : String(error);
+      }
+    });
+    if (!codes.every((code) => code === '58030'))
+      throw new Mismatch(`the disk has failed, and the engine goes on: ${codes.join(', ')}`);
   }
 
   /** One action. The engine may refuse what the model says it may refuse; everything else is a mismatch. */
@@ -177,7 +227,9 @@ export class Workload {
       this[action](one);
     } catch (error) {
       this.tolerate(error);
-      if (action !== 'checkpoint' && action !== 'markAllVisible' && one.tx.isOpen) this.rollback(one);
+      this.lookWhetherStopped(error);
+      if (action !== 'checkpoint' && action !== 'markAllVisible' && one.tx.isOpen && !this.hasStopped)
+        this.rollback(one);
     }
   }
 
@@ -189,7 +241,6 @@ export class Workload {
   private tolerate(error: unknown): void {
     if (!isStorageError(error) || this.options.tolerated?.includes(error.code) !== true) throw error;
     this.log.push(`${this.disk.operations}: ${error.message}`);
-    this.failures.push(error.code);
   }
 
   private checkpoint(): void {
@@ -468,7 +519,7 @@ export class Workload {
     const target = this.random.pick(usable);
     one.used.add(target.name);
     const definition = tableOf(target);
-    const rows = Array.from({ length: this.random.below(60) }, () => ({ id: this.nextId++, ...this.newRow() }));
+    const rows = Array.from({ length: 1 + this.random.below(60) }, () => ({ id: this.nextId++, ...this.newRow() }));
     this.note(one, `load ${target.name} ${rows.length} rows${freeze ? ', frozen' : ''}`);
     const batches = [loadBatch(rows.slice(0, 20)), loadBatch(rows.slice(20))];
     if (!this.attempt(target, one, () => one.tx.loadSync(definition, batches, { freeze }))) return;
@@ -493,8 +544,7 @@ export class Workload {
 
   /** Commits one at once, or some together off the thread. */
   private commit(one: Open): void {
-    // Without waiting for the disk there is nothing to be in a group for.
-    if (!one.model.isSynchronous || !this.random.once(3)) {
+    if (!mayWait(one) || !this.random.once(3)) {
       const commit = this.beginCommit(one);
       try {
         one.tx.commit();
@@ -505,7 +555,7 @@ export class Workload {
       this.endCommit(one, commit);
       return;
     }
-    const idle = this.open.filter((other) => !other.isCommitting && other.model.isSynchronous);
+    const idle = this.open.filter((other) => !other.isCommitting && mayWait(other));
     const group = idle.filter((other) => other === one || this.random.once(2));
     for (const member of group) {
       member.isCommitting = true;
@@ -515,6 +565,7 @@ export class Workload {
         (error: unknown) => {
           this.forget(member, commit, error);
           this.tolerate(error);
+          this.lookWhetherStopped(error);
         },
       );
       done.catch(() => {}); // it is awaited later
@@ -567,4 +618,15 @@ export class Workload {
     const tables = [...this.committed.values()];
     if (tables.length > 0) markAllVisible(this.db, this.random.pick(tables).name, this.random);
   }
+}
+
+/**
+ * Whether a commit off the thread ends later than it began: not when it waits for nothing, nor when it removes files, of a
+ * table that was dropped or loaded: that is done at once.
+ */
+function mayWait({ model }: Open): boolean {
+  const removes = model.changes.some(
+    (change) => change.kind === 'table' && (change.as === undefined || change.as.rows.size > 0),
+  );
+  return model.isSynchronous && !removes;
 }
