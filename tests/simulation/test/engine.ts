@@ -15,7 +15,7 @@ import type { VisibilityMap } from '@blockwright/visibilitymap';
 import { type ModelState, type ModelTable, rowText, tableText } from './model.ts';
 import type { Random } from './random.ts';
 
-export const DIRECTORY: string = resolve('/data');
+const DIRECTORY: string = resolve('/data');
 
 const COLUMNS = { id: int4(), n: int4(), note: text().nullable() };
 export type TestTable = TableDef<typeof COLUMNS>;

@@ -12,7 +12,7 @@ export interface Exploring {
 }
 
 /** A crash before an operation, and what it loses: everything, nothing, or as a seed has it. */
-export function crashAt(operation: number, random: Random): Crash {
+function crashAt(operation: number, random: Random): Crash {
   const kind = random.below(8);
   return { operation, survival: kind === 0 ? 'all' : kind === 1 ? 'synced' : random.below(1 << 30) };
 }
