@@ -19,6 +19,7 @@ const SHARES_NOTE =
 const whole = (value: unknown): string => Math.round(Number(value)).toLocaleString('en');
 const oneDigit = (value: unknown): string => Number(value).toFixed(1);
 const twoDigits = (value: unknown): string => Number(value).toFixed(2);
+const kilobytes = (value: unknown): string => whole(Number(value) / 1024);
 const percent = (value: unknown): string => `${Number(value).toFixed(1)} %`;
 
 export const recoveryBenchmark: Benchmark = defineBenchmark({
@@ -73,6 +74,7 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     { key: 'redoMs', title: 'redo ms', format: whole },
     { key: 'checkpointMs', title: 'checkpoint ms', format: whole },
     { key: 'records', title: 'records', format: whole },
+    { key: 'recordsPerSecond', title: 'a second', format: whole },
     { key: 'nsPerUnit', title: 'ns a record', format: whole },
     { key: 'ratio', title: "times sort's speed", format: twoDigits },
     { key: 'compactionPercent', title: 'compaction', format: percent },
@@ -80,6 +82,8 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     { key: 'hotPercent', title: 'HOT', format: percent },
     { key: 'walBytesPerUpdate', title: 'WAL bytes an update', format: oneDigit },
     { key: 'imagePercent', title: 'images of it', format: percent },
+    { key: 'tableBytes', title: 'table kB', format: kilobytes },
+    { key: 'walBytes', title: 'WAL kB', format: kilobytes },
   ],
   run: async (options, context) => {
     const sizes = options.blockSizes.map((text) => parseBlockSize(text));
