@@ -1,4 +1,4 @@
-// Faults for tests: which call fails with which errno, or transfers fewer bytes than asked.
+// Faults for tests: which call fails with which errno, or transfers fewer bytes than asked, or does both.
 
 /** Every call of a Vfs and a VfsFile that a fault can hit. */
 export type VfsOperation =
@@ -29,7 +29,10 @@ export interface Fault {
   readonly times?: number;
   /** The system's error, such as `EIO`. */
   readonly errno?: string;
-  /** Instead of an error: `read` and `write` transfer at most so many bytes (0: a read sees the end of the file). */
+  /**
+   * `read` and `write` transfer at most so many bytes (0: a read sees the end of the file). A `write` with an errno
+   * besides puts them into the file and fails all the same, as a disk does whose answer is lost.
+   */
   readonly bytes?: number;
 }
 
@@ -74,10 +77,11 @@ class Planted implements PlantedFault {
 export class FaultPlan {
   private readonly planted: Set<Planted> = new Set();
 
-  /** @throws TypeError when the fault says neither `errno` nor `bytes`, or both. */
+  /** @throws TypeError when the fault says neither `errno` nor `bytes`, or both and is not of a write. */
   plant(fault: Fault): PlantedFault {
-    if ((fault.errno === undefined) === (fault.bytes === undefined)) {
-      throw new TypeError('a fault has either an errno or a number of bytes');
+    const { errno, bytes, operation } = fault;
+    if (errno === undefined ? bytes === undefined : bytes !== undefined && operation !== 'write') {
+      throw new TypeError('a fault has either an errno or a number of bytes; that of a write may have both');
     }
     return new Planted(fault, this.planted);
   }

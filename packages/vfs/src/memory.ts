@@ -65,10 +65,15 @@ export class MemoryVfs implements Vfs {
 
   /** @internal Notes a call; throws when a fault is planted for it. @returns the bytes it may transfer. */
   enter(operation: VfsOperation, what: string, path: string, position?: number, length?: number): number {
-    if (this.recording) this.journal.push({ operation, path, position, length });
-    const fault = this.faults.strike(operation, path);
+    const fault = this.note(operation, path, position, length);
     if (fault?.errno !== undefined) throw refusal(fault.errno, operation, what, path);
     return fault?.bytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** @internal Notes a call. @returns the fault that is planted for it. */
+  note(operation: VfsOperation, path: string, position?: number, length?: number): Fault | undefined {
+    if (this.recording) this.journal.push({ operation, path, position, length });
+    return this.faults.strike(operation, path);
   }
 
   open(path: string, mode: OpenMode): VfsFile {
@@ -284,15 +289,20 @@ class MemoryFile implements VfsFile {
 
   write(src: Uint8Array, at: number, length: number, position: number): number {
     this.check('write', src, at, length, position);
-    const most = this.vfs.enter('write', 'write file', this.path, position, length);
+    const fault = this.vfs.note('write', this.path, position, length);
+    const { errno, bytes: most = errno === undefined ? Number.POSITIVE_INFINITY : 0 } = fault ?? {};
     if (!this.writable) throw refusal('EBADF', 'write', 'write file', this.path);
-    let count = Math.min(length, most, this.vfs.maxWriteBytes);
-    const longer = position + count - Math.max(this.inode.bytes.size, position);
-    if (longer > this.vfs.freeBytes) count -= longer - this.vfs.freeBytes;
-    if (count === 0) {
-      if (length > 0 && most > 0) throw refusal('ENOSPC', 'write', 'write file', this.path);
-      return 0;
-    }
+    const count = this.put(src, at, Math.min(length, most, this.vfs.maxWriteBytes), position);
+    if (errno !== undefined) throw refusal(errno, 'write', 'write file', this.path);
+    if (count === 0 && length > 0 && most > 0) throw refusal('ENOSPC', 'write', 'write file', this.path);
+    return count;
+  }
+
+  /** Puts as many of the bytes into the file as the disk has room for. @returns their number. */
+  private put(src: Uint8Array, at: number, length: number, position: number): number {
+    const longer = position + length - Math.max(this.inode.bytes.size, position);
+    const count = longer > this.vfs.freeBytes ? length - (longer - this.vfs.freeBytes) : length;
+    if (count === 0) return 0;
     const growth = Math.max(0, position + count - Math.max(this.inode.bytes.size, position));
     this.vfs.freeBytes -= growth;
     this.inode.charged += growth;

@@ -1,7 +1,7 @@
 // A file system in memory that knows what is durable. Each change is numbered, and the disk as a crash could have left
 // it can be had at every number, many times, from one run. README.md says what can survive.
 import { baseName, parentPath } from './files.ts';
-import { type Entry, Inode, MemoryVfs, normal, type VfsOperation } from './memory.ts';
+import { type Entry, type Fault, Inode, MemoryVfs, normal, type VfsOperation } from './memory.ts';
 import { Directory, type Node, survivingCuts } from './simulated-directory.ts';
 import { type FileChange, type FileState, survivingBytes } from './simulated-file.ts';
 import { isZero, mergeChunks, type SharedBytes, SparseBytes } from './sparse.ts';
@@ -61,7 +61,8 @@ export class SimulatedVfs extends MemoryVfs {
 
   /**
    * Changes made so far, syncs included: writes, truncates, creates, links, renames, removals, syncs of files and
-   * directories. Operation 0 is the first. A call that was refused is none, but a sync that failed is one.
+   * directories. Operation 0 is the first. A call that was refused is none, unless its bytes reached the file; a sync
+   * that failed is one.
    */
   get operations(): number {
     return this.made.length;
@@ -136,9 +137,9 @@ export class SimulatedVfs extends MemoryVfs {
   }
 
   /** @internal */
-  override enter(operation: VfsOperation, what: string, path: string, position?: number, length?: number): number {
+  override note(operation: VfsOperation, path: string, position?: number, length?: number): Fault | undefined {
     this.entered = { operation, path, position, length };
-    return super.enter(operation, what, path, position, length);
+    return super.note(operation, path, position, length);
   }
 
   /** Numbers the operation whose call was entered last. */

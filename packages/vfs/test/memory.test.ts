@@ -1,6 +1,7 @@
 // Faults of the file system in memory, which other packages' tests rely on.
 import { createFile, errnoOf, readFully, replaceFile, writeFully } from '@blockwright/vfs';
 import { MemoryVfs } from '@blockwright/vfs/memory';
+import { SimulatedVfs } from '@blockwright/vfs/simulated';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
@@ -140,6 +141,53 @@ describe('faults', () => {
     expect(() => writeFully(file, some(5), 0, 5, 0)).toThrow(
       expect.objectContaining({ code: '53100', message: 'could not write file "/f": wrote only 0 of 5 bytes' }),
     );
+  });
+
+  test('of a write with an errno and bytes: they reach the file, and the call fails all the same', () => {
+    const one = fc.record({
+      position: fc.nat(2000),
+      length: fc.integer({ min: 1, max: 1500 }),
+      value: fc.integer({ min: 1, max: 255 }),
+      reach: fc.option(fc.nat(2000), { nil: undefined }),
+    });
+    for (const make of [() => new MemoryVfs(), () => new SimulatedVfs()]) {
+      fc.assert(
+        fc.property(fc.array(one, { maxLength: 10 }), (writes) => {
+          const vfs = make();
+          const file = vfs.open('/f', 'create');
+          const model = new Uint8Array(4000);
+          let size = 0;
+          for (const { position, length, value, reach } of writes) {
+            const fault = reach === undefined ? undefined : { operation: 'write' as const, errno: 'EIO', bytes: reach };
+            const planted = fault && vfs.plant(fault);
+            const write = (): number => file.write(some(length, value), 0, length, position);
+            if (planted === undefined) expect(write()).toBe(length);
+            else expect(write).toThrow(expect.objectContaining({ code: '58030' }));
+            expect(planted?.hits ?? 1).toBe(1);
+            const reached = Math.min(length, reach ?? length);
+            model.fill(value, position, position + reached);
+            if (reached > 0) size = Math.max(size, position + reached);
+          }
+          const wanted = model.subarray(0, size);
+          expect(Buffer.compare(vfs.readFile('/f'), wanted)).toBe(0);
+          if (!(vfs instanceof SimulatedVfs)) return;
+          // What reached the cache is an operation like another: a killed process leaves it there, a sync keeps it.
+          file.sync();
+          vfs.syncDirectory('/');
+          const { operations } = vfs;
+          expect(operations).toBe(3 + writes.filter(({ reach }) => reach !== 0).length);
+          for (const [at, survival] of [
+            [operations - 2, 'all'],
+            [operations, 'synced'],
+          ] as const) {
+            expect(Buffer.compare(vfs.crashedAt(at, survival).readFile('/f'), wanted)).toBe(0);
+          }
+        }),
+      );
+    }
+    const vfs = new MemoryVfs();
+    expect(() => vfs.plant({ operation: 'read', errno: 'EIO', bytes: 3 })).toThrow(TypeError);
+    expect(() => vfs.plant({ operation: 'write' })).toThrow(TypeError);
   });
 
   test('the disk fills up, and has room again when files go', () => {
