@@ -1,5 +1,5 @@
 // One transaction: its xids, commands, savepoints and snapshots, and how it ends. PostgreSQL: xact.c, snapmgr.c.
-import { INVALID_XID, type Lsn, type RelationLocator, StorageError, type Xid } from '@blockwright/base';
+import { INVALID_XID, isStorageError, type Lsn, type RelationLocator, StorageError, type Xid } from '@blockwright/base';
 import { HEAP_COMBOCID, type TupleMemory, tupleCommandId, tupleInfomask } from '@blockwright/tuple';
 import type { WalMark } from '@blockwright/wal';
 import { ComboCids } from './combo-cids.ts';
@@ -55,7 +55,8 @@ export class Transaction {
   private combos: ComboCids | undefined = undefined;
   /** Of repeatable read, once the first statement has begun. */
   private firstSnapshot: SnapshotData | undefined = undefined;
-  private failure: unknown = undefined;
+  /** What {@link fail} was told; undefined unless it has failed. */
+  failure: unknown = undefined;
 
   /** @internal Made by {@link Transactions.begin}. */
   constructor(transactions: Transactions, options: TransactionOptions) {
@@ -128,6 +129,19 @@ export class Transaction {
     } else {
       transactions.hold(snapshot);
     }
+    return snapshot;
+  }
+
+  /**
+   * A snapshot of now in any isolation, for checks that no older view may decide; release it as {@link snapshot}'s.
+   * PostgreSQL: `GetLatestSnapshot`.
+   * @throws StorageError 25P02 or 25P01 when the transaction has failed or ended.
+   */
+  latestSnapshot(): Snapshot {
+    if (this.state !== 'open') this.refuse();
+    const { transactions } = this;
+    const snapshot = new Snapshot(transactions, this, transactions.snapshotData(), this.commandId);
+    transactions.hold(snapshot);
     return snapshot;
   }
 
@@ -215,8 +229,9 @@ export class Transaction {
 
   /**
    * Commits. It returns when the commit record is on the disk, or, without `synchronousCommit`, in the files of the WAL.
-   * @throws StorageError 25P02 when the transaction has failed: it is aborted. 53100 and the like when the record cannot be
-   *   written: it is aborted, and all goes on. 58030 when a sync failed: whether it committed is known after recovery only.
+   * @throws StorageError 25P02 when the transaction has failed: it is aborted. 53100 when the disk has no room for the
+   *   record: it is aborted, and all goes on. 58030 when a write or a sync of the WAL failed in another way: nothing goes
+   *   on, and whether it committed is known after recovery only.
    */
   commit(): void {
     this.beginCommit();
@@ -322,7 +337,7 @@ export class Transaction {
       else wal.write(lsn);
       return lsn;
     } catch (error) {
-      if (inserted !== undefined && !this.takeBack(wal, inserted, error)) throw error;
+      if (inserted !== undefined && !this.takeBack(wal, inserted, error)) throw fateUnknown(error);
       this.state = 'open';
       this.abort();
       throw error;
@@ -418,4 +433,15 @@ export class Transaction {
     if (this.state === 'committing') throw new StorageError('55000', 'the transaction is being committed');
     throw new StorageError('25P01', `the transaction has ended: it was ${this.state}`);
   }
+}
+
+/** What to throw when a commit record may be on the disk, or not. */
+function fateUnknown(cause: unknown): unknown {
+  if (isStorageError(cause) && cause.code === '58030') return cause;
+  const message = 'whether the transaction committed is known after recovery only: the WAL failed under its record';
+  return new StorageError('58030', message, {
+    detail: cause instanceof Error ? cause.message : String(cause),
+    hint: 'Close the data directory and open it again.',
+    cause,
+  });
 }

@@ -254,6 +254,32 @@ describe('a full disk', () => {
     ]);
   });
 
+  test.each([
+    ['the disk fails', 'EIO', 0],
+    ['the disk fails, and it arrived', 'EIO', Number.POSITIVE_INFINITY],
+    ['the disk may not be written, and it arrived', 'EPERM', Number.POSITIVE_INFINITY],
+    ['the disk is full, and it arrived', 'ENOSPC', Number.POSITIVE_INFINITY],
+  ])('a commit whose record may be there, since %s, is left to recovery', async (_what, errno, bytes) => {
+    for (const how of ['commit', 'commitAsync'] as const) {
+      const { vfs, wal, commitLog, transactions } = loggedEngine({ clock });
+      const tx = transactions.begin();
+      const xid = tx.writeXid();
+      const calls: string[] = [];
+      tx.onEnd({ commit: () => calls.push('commit'), abort: () => calls.push('abort') });
+      const fault = vfs.plant({ operation: 'write', path: '/wal', errno, bytes });
+      if (how === 'commit') codeOf(() => tx.commit(), '58030');
+      else await expect(tx.commitAsync()).rejects.toMatchObject({ code: '58030' });
+      expect(fault.hits).toBe(1);
+      expect(wal.failed).toBeDefined();
+      tx.abort(); // nothing happens
+      expect([tx.state, calls]).toEqual(['committing', []]);
+      expect(commitLog.status(xid)).toBe(XID_IN_PROGRESS);
+      expect(transactions.isInProgress(xid)).toBe(true);
+      const there = printed(vfs).some((line) => line.includes('Transaction COMMIT'));
+      expect(there).toBe(bytes > 0);
+    }
+  });
+
   test('an abort needs no disk at all', () => {
     const { vfs, wal, commitLog, transactions } = loggedEngine();
     const tx = transactions.begin();

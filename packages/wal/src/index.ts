@@ -1,4 +1,5 @@
 export { createWal } from './create.ts';
+export type { WalMark } from './mark.ts';
 export { walPageBoundary, walRecordStart } from './page-format.ts';
 export { type IncarnationEnd, WalReader, type WalReaderOptions } from './reader.ts';
 export { WalRecord } from './record.ts';
@@ -17,4 +18,4 @@ export {
 } from './resource-manager.ts';
 export { isSegmentSize } from './segments.ts';
 export { surveyWal, type WalSurvey } from './survey.ts';
-export { type WalMark, type WalStats, WalWriter, type WalWriterOptions } from './writer.ts';
+export { type WalStats, WalWriter, type WalWriterOptions } from './writer.ts';

@@ -1,5 +1,5 @@
 // The files under a writer: the segment being written, those prepared for what comes, and what syncs them.
-import { type Lsn, StorageError } from '@blockwright/base';
+import { isStorageError, type Lsn, StorageError } from '@blockwright/base';
 import { joinPath, type Vfs, type VfsFile } from '@blockwright/vfs';
 import { listSegments, makeSegment, type SegmentLayout } from './segments.ts';
 
@@ -12,8 +12,8 @@ export class SegmentWriter {
   private readonly directory: string;
   private readonly layout: SegmentLayout;
   private readonly isSyncing: boolean;
-  /** Told of a failed sync: nothing can be trusted to the files after it. */
-  private readonly onSyncFailure: (cause: unknown) => void;
+  /** Told of a failed sync or write: nobody knows what is in the files after it. */
+  private readonly onFailure: (cause: unknown) => void;
   private file: VfsFile | undefined = undefined;
   private fileStart: Lsn = -1;
 
@@ -23,14 +23,14 @@ export class SegmentWriter {
     layout: SegmentLayout,
     start: Lsn,
     isSyncing: boolean,
-    onSyncFailure: (cause: unknown) => void,
+    onFailure: (cause: unknown) => void,
   ) {
     this.vfs = vfs;
     this.directory = directory;
     this.layout = layout;
     this.readyUpTo = layout.start(start);
     this.isSyncing = isSyncing;
-    this.onSyncFailure = onSyncFailure;
+    this.onFailure = onFailure;
   }
 
   /** Makes the segments up to `lsn` that are not there yet. @throws StorageError 53100 and others; may be called again. */
@@ -46,6 +46,7 @@ export class SegmentWriter {
   /**
    * Writes some of `length` bytes of `bytes` from index `at` to byte `lsn` of the WAL, all in one segment.
    * @returns how many it wrote.
+   * @throws StorageError 53100 when the disk is full: it may be tried again. Any other failure is final.
    */
   write(bytes: Uint8Array, at: number, length: number, lsn: Lsn): number {
     const { layout } = this;
@@ -55,7 +56,13 @@ export class SegmentWriter {
     const file = this.open(start);
     const offset = layout.offset(lsn);
     this.writes++;
-    const count = file.write(bytes, at, length, offset);
+    let count: number;
+    try {
+      count = file.write(bytes, at, length, offset);
+    } catch (error) {
+      if (!isStorageError(error) || error.code !== '53100') this.onFailure(error);
+      throw error;
+    }
     if (count === 0) {
       throw new StorageError('53100', `could not write file "${file.path}": it takes no more bytes`, {
         hint: 'Free some disk space.',
@@ -157,7 +164,7 @@ export class SegmentWriter {
     try {
       sync();
     } catch (error) {
-      this.onSyncFailure(error);
+      this.onFailure(error);
       throw error;
     }
   }

@@ -2,7 +2,9 @@
 // synced, to the disk. PostgreSQL: xlog.c.
 import { type Lsn, lowWord, lsnText, StorageError, type Xid } from '@blockwright/base';
 import type { Vfs } from '@blockwright/vfs';
+import { arrivedUpTo } from './arrived.ts';
 import { GroupSync } from './group-sync.ts';
+import { type Counts, Mark, type WalMark } from './mark.ts';
 import {
   LONG_HEADER_BYTES,
   pageHeaderFault,
@@ -59,38 +61,6 @@ export interface WalStats {
   readonly syncs: number;
 }
 
-/** A position to go back to: see {@link WalWriter.mark}. */
-export interface WalMark {
-  readonly lsn: Lsn;
-}
-
-class Mark implements WalMark {
-  readonly writer: WalWriter;
-  readonly lsn: Lsn;
-  readonly lastStart: Lsn;
-  readonly counts: Readonly<Counts>;
-  /** Rewinds that the writer had done. */
-  generation: number;
-  /** Where the first record inserted after the mark ends; -1 while there is none. */
-  firstEnd: Lsn = -1;
-
-  constructor(writer: WalWriter, lastStart: Lsn, counts: Counts, generation: number) {
-    this.writer = writer;
-    this.lsn = writer.insertedUpTo;
-    this.lastStart = lastStart;
-    this.counts = { ...counts };
-    this.generation = generation;
-  }
-}
-
-/** What was inserted. */
-interface Counts {
-  records: number;
-  bytes: number;
-  images: number;
-  imageBytes: number;
-}
-
 const DEFAULT_BUFFER_BYTES = 1 << 22;
 const LEAST_BUFFER_BYTES = 1 << 16;
 /** Holds the longest record, its page headers, and a page at either end. */
@@ -112,7 +82,7 @@ export class WalWriter {
   /** Records before it are in the files; a record's end, so that what a page says of durability never ends in one. */
   private written: Lsn;
   private flushed: Lsn;
-  /** Up to here bytes are in the files: beyond `written` after a write that ended half-way. */
+  /** Up to here bytes may be in the files: beyond `written` after a write that ended half-way. */
   private inFiles: Lsn;
   /** Up to here records can go without anything being written or made; -1 once nothing can go anywhere. */
   private roomUpTo: Lsn = 0;
@@ -220,7 +190,8 @@ export class WalWriter {
   /**
    * Hands the records before `upTo`, and all after them, to the system; they survive a crash of this process, not yet
    * one of the machine. (A segment that is full is synced too.)
-   * @throws StorageError 53100, 58030 when the system refuses: it may be tried again. XX001 when the WAL is shorter.
+   * @throws StorageError 53100 when the disk is full: it may be tried again. 58030 and the like when a write fails in
+   * another way: then, and from then on always, since nobody knows what reached the file. XX001 when the WAL is shorter.
    */
   write(upTo: Lsn): void {
     if (upTo <= this.written && this.roomUpTo >= 0) return;
@@ -231,8 +202,7 @@ export class WalWriter {
 
   /**
    * Makes the records before `upTo`, and all after them, durable.
-   * @throws StorageError as {@link write} does; 58030 when the sync fails: then, and from then on always, since nobody
-   * knows what is on the disk.
+   * @throws StorageError as {@link write} does; 58030 when the sync fails: that is as final.
    */
   flush(upTo: Lsn): void {
     if (upTo <= this.flushed && this.roomUpTo >= 0) return;
@@ -255,14 +225,15 @@ export class WalWriter {
 
   /** A position to which {@link rewind} can go back. */
   mark(): WalMark {
-    this.openMark ??= new Mark(this, this.ring.lastStart, this.counts, this.generation);
+    this.openMark ??= new Mark(this, this.ring.end, this.ring.lastStart, this.counts, this.generation);
     return this.openMark;
   }
 
   /**
-   * Takes back the records inserted since the mark, all of them, whoever did: for a commit record that could not be
-   * written. It may be done again to the same mark; all others end with it.
-   * @returns whether it could: not if the first of those records may have reached a file as a whole.
+   * Takes back the records inserted since the mark, all of them, whoever did: for a commit record that a full disk had no
+   * room for. It may be done again to the same mark; all others end with it.
+   * @returns whether it could: not if the first of those records may have reached a file as a whole, whatever the write
+   * said, for then a crash would bring it back; nor when the writer has failed.
    * @throws TypeError when the mark is not of this writer, or has ended.
    */
   rewind(mark: WalMark): boolean {
@@ -344,11 +315,36 @@ export class WalWriter {
     while (at < to) {
       const offset = ring.offsetOf(at);
       const length = Math.min(to - at, capacity - offset, layout.size - layout.offset(at));
-      at += this.segments.write(ring.bytes, offset, length, at);
+      try {
+        at += this.segments.write(ring.bytes, offset, length, at);
+      } catch (error) {
+        if (this.failure === undefined) this.findArrived(at, at + length);
+        throw error;
+      }
       this.inFiles = Math.max(this.inFiles, Math.min(at, end));
     }
     this.written = end;
     this.noteRoom();
+  }
+
+  /**
+   * A write to [from, to) failed, which should mean that nothing of it is in the file. Looks, since a record that is there
+   * after all comes back with a crash: what is found counts as written.
+   */
+  private findArrived(from: Lsn, to: Lsn): void {
+    const { ring, inFiles } = this;
+    const end = Math.min(to, ring.end);
+    const start = Math.max(from, inFiles);
+    if (start >= end) return;
+    const found = new Uint8Array(end - start);
+    try {
+      found.fill(0xff, this.segments.read(found, 0, found.length, start));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    const wanted = ring.bytes.subarray(ring.offsetOf(start), ring.offsetOf(start) + found.length);
+    this.inFiles = Math.max(inFiles, start + arrivedUpTo(found, wanted, lowWord(start)));
   }
 
   /** Fetches the part of its page that lies before `start`. */

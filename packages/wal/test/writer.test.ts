@@ -170,8 +170,8 @@ describe('write', () => {
     );
   });
 
-  test('that fails may be tried again', () => {
-    for (const errno of ['ENOSPC', 'EIO', 'EDQUOT']) {
+  test('that finds the disk full may be tried again', () => {
+    for (const errno of ['ENOSPC', 'EDQUOT']) {
       const vfs = newDirectory();
       const wal = newWriter(vfs);
       const specs = Array.from({ length: 60 }, (_, i) => recordOfLength(2000, i));
@@ -181,7 +181,7 @@ describe('write', () => {
         if (i % 7 === 0) {
           const before = wal.writtenUpTo;
           vfs.plant({ operation: 'write', errno });
-          expect(code(() => wal.write(wal.insertedUpTo))).toBe(errno === 'EIO' ? '58030' : '53100');
+          expect(code(() => wal.write(wal.insertedUpTo))).toBe('53100');
           expect(wal.writtenUpTo).toBe(before);
           expect(wal.failed).toBeUndefined();
         }
@@ -189,6 +189,22 @@ describe('write', () => {
       wal.flush(wal.insertedUpTo);
       expect(readAll(vfs)).toEqual(specs.map(expected));
     }
+  });
+
+  test.each(['EIO', 'EPERM'])('that fails with %s is the end: nobody knows what is in the file', (errno) => {
+    const vfs = newDirectory();
+    const wal = newWriter(vfs);
+    wal.flush(insert(wal, recordOfLength(100)));
+    const mark = wal.mark();
+    const end = insert(wal, recordOfLength(100, 2));
+    vfs.plant({ operation: 'write', errno });
+    expect(code(() => wal.flush(end))).toBe(errno === 'EIO' ? '58030' : '42501');
+    expect(wal.failed).toMatchObject({ code: errno === 'EIO' ? '58030' : '42501' });
+    expect(wal.rewind(mark)).toBe(false);
+    for (const call of [() => wal.flush(end), () => wal.reserve(10), () => insert(wal, recordOfLength(100))]) {
+      expect(code(call)).toBe('58030');
+    }
+    wal.close();
   });
 
   test('goes no farther than the WAL', () => {
@@ -468,6 +484,50 @@ describe('rewind', () => {
       wal.flush(wal.insertedUpTo);
       expect(readAll(vfs)).toEqual((rewound ? [kept, next] : [kept, lost, next]).map(expected));
     }
+  });
+
+  test('after a write whose bytes arrived though it said that the disk is full: never of a record that is there', () => {
+    let back = 0;
+    let kept = 0;
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 40, max: 3 * PAGE }),
+        fc.integer({ min: 40, max: 3 * PAGE }),
+        fc.option(fc.nat(6 * PAGE), { nil: 6 * PAGE }),
+        fc.option(fc.nat(2 * PAGE), { nil: undefined }),
+        fc.boolean(),
+        (before, length, reached, short, zeros) => {
+          const vfs = newDirectory();
+          const wal = newWriter(vfs);
+          const first = recordOfLength(before, 1);
+          wal.flush(insert(wal, first));
+          const mark = wal.mark();
+          // A record that ends in zeros is whole without its end: the file has zeros there.
+          const lost = zeros
+            ? { ...recordOfLength(24, 2), main: new Uint8Array(length) }
+            : { ...recordOfLength(24, 2), main: noise(length, 2) };
+          insert(wal, lost);
+          if (short !== undefined && short > 0) vfs.plant({ operation: 'write', bytes: short });
+          const nth = short !== undefined && short > 0 ? 2 : 1;
+          vfs.plant({ operation: 'write', errno: 'ENOSPC', bytes: reached, nth });
+          const failure = code(() => wal.flush(wal.insertedUpTo));
+          if (failure === '') return; // the short write had it all
+          expect(failure).toBe('53100');
+          expect(wal.failed).toBeUndefined();
+          const inFile = readAll(vfs); // what a killed process leaves
+          const rewound = wal.rewind(mark);
+          expect(inFile).toEqual((inFile.length === 1 ? [first] : [first, lost]).map(expected));
+          expect(rewound).toBe(inFile.length === 1);
+          if (rewound) back++;
+          else kept++;
+          const next = recordOfLength(100, 3);
+          wal.flush(insert(wal, next));
+          expect(readAll(vfs)).toEqual((rewound ? [first, next] : [first, lost, next]).map(expected));
+        },
+      ),
+      { numRuns: process.env.BLOCKWRIGHT_SLOW ? 3000 : 150 },
+    );
+    expect(Math.min(back, kept)).toBeGreaterThan(10);
   });
 
   test('needs a mark of this writer that has not ended', () => {
