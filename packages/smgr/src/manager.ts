@@ -3,6 +3,7 @@ import {
   checkOptions,
   DEFAULT_TABLESPACE,
   GLOBAL_TABLESPACE,
+  lowWord,
   type Oid,
   type RelationLocator,
   relationPath,
@@ -99,8 +100,8 @@ export class StorageManager {
 
   /**
    * Fills the gaps that a crash left in forks of several segments: it may have kept a later one and lost the end of one
-   * before it. What was lost is in the WAL, or was never durable: so this comes before redo. PostgreSQL:
-   * `EXTENSION_CREATE_RECOVERY`, md.c.
+   * before it. And cuts off what it left of a last block, of which only a part was written. What was lost is in the WAL,
+   * or was never durable: so this comes before redo. PostgreSQL: `EXTENSION_CREATE_RECOVERY`, md.c.
    */
   fillGaps(): void {
     this.refuseIfClosed();
@@ -114,10 +115,25 @@ export class StorageManager {
     if (!this.vfs.exists(directory)) return;
     for (const name of this.vfs.readdir(directory)) {
       const parsed = parseRelationFileName(name);
-      if (parsed === undefined || parsed.segment === 0) continue;
+      if (parsed === undefined) continue;
+      this.cutTail(joinPath(directory, name));
+      if (parsed.segment === 0) continue;
       this.open({ tablespace, database, relfilenode: Number(parsed.relation) })
         .fork(parsed.fork)
         .fillGaps();
+    }
+  }
+
+  private cutTail(path: string): void {
+    const size = this.vfs.stat(path)?.size ?? 0;
+    const tail = lowWord(size) & (this.geometry.size - 1);
+    if (tail === 0 || this.readOnly) return;
+    const file = this.vfs.open(path, 'r+');
+    try {
+      file.truncate(size - tail);
+      file.sync();
+    } finally {
+      file.close();
     }
   }
 

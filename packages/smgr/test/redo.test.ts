@@ -104,6 +104,18 @@ describe('gaps that a crash left between segments', () => {
     expect(manager.open(LOCATOR).fork(0).blockCount()).toBe(6);
   });
 
+  test('of a last block that was written in part nothing is left', () => {
+    const vfs = disk();
+    filled(vfs, 3).sync();
+    vfs.open(PATH, 'r+').truncate(3 * SIZE - 100);
+    managerOf(vfs).fillGaps();
+    expect(vfs.stat(PATH)?.size).toBe(2 * SIZE);
+    expect(vfs.calls('sync', PATH).length).toBeGreaterThan(0);
+    vfs.journal.length = 0;
+    managerOf(vfs).fillGaps();
+    expect(vfs.calls('open', PATH)).toEqual([]);
+  });
+
   test('shared relations too, and a directory without any is fine', () => {
     const vfs = disk();
     managerOf(vfs).fillGaps();

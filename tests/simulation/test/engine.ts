@@ -32,14 +32,32 @@ export function tableOf({ name, unlogged, fillfactor }: ModelTable): TestTable {
   return found;
 }
 
+const SEGMENT_BYTES = 1 << 20;
+/** What is left of the first segment of the WAL. */
+const SEGMENT_REST = 20_000;
 const fresh = new Map<BlockSize, SimulatedVfs>();
 
-/** A disk with a new data directory on it, durable, and no operation counted. */
+function fillSegment(disk: SimulatedVfs, blockSize: BlockSize): void {
+  const db = open(disk, blockSize);
+  const filler = table('filler', COLUMNS);
+  db.createTable(filler);
+  const note = 'x'.repeat(blockSize >> 3);
+  while ((db.walStats?.bytes ?? SEGMENT_BYTES) < SEGMENT_BYTES - SEGMENT_REST)
+    db.insert(filler, [{ id: 0, n: 0, note }]);
+  db.dropTable(filler);
+  db.close();
+}
+
+/**
+ * A disk with a new data directory on it, durable, and no operation counted. At 1 kB nothing has
+ * happened there yet; at other sizes its WAL is near the end of a segment, so that a run begins another one.
+ */
 export function newDisk(blockSize: BlockSize): SimulatedVfs {
   let disk = fresh.get(blockSize);
   if (disk === undefined) {
     disk = new SimulatedVfs();
-    initdb(DIRECTORY, { vfs: disk, blockSize, walSegmentSize: 1 << 20 });
+    initdb(DIRECTORY, { vfs: disk, blockSize, walSegmentSize: SEGMENT_BYTES });
+    if (blockSize !== 1024) fillSegment(disk, blockSize);
     disk.settle();
     fresh.set(blockSize, disk);
   }

@@ -8,11 +8,11 @@ import { Random } from './random.ts';
 import { Timeline } from './timeline.ts';
 
 const isSlow = process.env.BLOCKWRIGHT_SLOW !== undefined;
-const BLOCK_SIZE = 1024;
+const BLOCK_SIZE = 8192;
 const ACTIONS = 30;
 /** Of all calls of a run that could fail, so many are made to; in the long run each of them. */
 const FAILURES = isSlow ? Number.POSITIVE_INFINITY : 16;
-const SEEDS = [0, 1, 2, 3];
+const SEEDS = Array.from({ length: isSlow ? 40 : 4 }, (_, seed) => seed);
 
 /** How many calls of a kind a run makes. */
 async function callsOf(seed: number, operation: VfsOperation): Promise<number> {
