@@ -15,6 +15,7 @@ import { Scan, type ScanOptions } from './scan.ts';
 import type { ColumnName, TableDef } from './table.ts';
 import { TableLocks } from './table-locks.ts';
 import type { DatabaseTransaction } from './transaction.ts';
+import type { Upkeep } from './upkeep.ts';
 
 /** What can only be there when the directory is written. */
 export interface WritingParts {
@@ -37,6 +38,7 @@ export interface CoreParts {
   readonly relations: Relations;
   /** Undefined when the directory is open read-only. */
   readonly writing: WritingParts | undefined;
+  readonly upkeep: Upkeep;
   readonly onWarning: ((message: string) => void) | undefined;
 }
 
@@ -136,9 +138,9 @@ export class Core {
     }
   }
 
-  /** Lets a checkpoint begin or go on; called when a transaction has ended, and by a timer. */
+  /** Lets a checkpoint begin or go on; called when a transaction has ended. Throws nothing. */
   tick(): void {
-    if (!this.closed) this.parts.writing?.checkpointer.tick();
+    this.parts.upkeep.tick();
   }
 
   /** Commits that wait for the disk: what they wait for. */
@@ -166,6 +168,7 @@ export class Core {
     for (const tx of [...this.open]) if (tx.isOpen) tx.rollback();
     for (const scan of [...this.scans]) scan.stop('the database was closed');
     this.closed = true;
+    this.parts.upkeep.stop();
     const { writing, pool, storage, commitLog } = this.parts;
     try {
       if (writing !== undefined && !this.hasStopped) runSync(writing.checkpointer.steps('shutdown'));

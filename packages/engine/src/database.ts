@@ -28,8 +28,6 @@ import type { Changes, InsertOptions, RunTransactionOptions, TransactionOptions 
 
 export type { CountOptions, TableInfo } from './table-info.ts';
 
-/** How often a checkpoint that is due, or under way, gets its turn when no transaction ends. */
-const TICK_MS = 200;
 const TRANSACTION_OPTIONS = ['isolation', 'synchronousCommit', 'readOnly'];
 const RUN_OPTIONS = [...TRANSACTION_OPTIONS, 'retries'];
 
@@ -42,7 +40,6 @@ export class Database implements Disposable {
   readonly recovery: RecoveryReport | undefined;
   private readonly core: Core;
   private readonly lock: Opened['lock'];
-  private readonly timer: ReturnType<typeof setInterval> | undefined;
 
   private constructor({ core, lock, recovery }: Opened) {
     this.core = core;
@@ -51,9 +48,7 @@ export class Database implements Disposable {
     this.directory = core.parts.directory;
     this.geometry = core.parts.geometry;
     this.readOnly = core.parts.writing === undefined;
-    if (this.readOnly) return;
-    this.timer = setInterval(() => core.tick(), TICK_MS);
-    this.timer.unref?.();
+    core.parts.upkeep.start();
   }
 
   /**
@@ -275,7 +270,6 @@ export class Database implements Disposable {
     const { core } = this;
     if (core.closed) return;
     core.refuseWhileCommitting();
-    clearInterval(this.timer);
     try {
       core.shutDown();
     } finally {

@@ -43,8 +43,11 @@ export class TableLoad {
     if (options.freeze === false) {
       this.entry = entry;
       tx.changes++;
-      const { relations } = tx.core.parts;
-      this.loader = new MultiInserter(relations.handleOf(entry), entry.descriptor, relations.mapOf(entry), tx.inner);
+      const { relations, upkeep } = tx.core.parts;
+      const { descriptor } = entry;
+      this.loader = new MultiInserter(relations.handleOf(entry), descriptor, relations.mapOf(entry), tx.inner, () =>
+        upkeep.tickByVolume(),
+      );
     } else {
       keepOthersOut(tx, entry, 'loaded');
       this.entry = ownEmptyTable(tx, entry);

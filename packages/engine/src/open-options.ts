@@ -2,6 +2,7 @@
 import { checkOptions } from '@blockwright/base';
 import { COMPACTIONS, type Compaction } from '@blockwright/page';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
+import { guarded } from './callbacks.ts';
 import { parseMemorySize } from './sizes.ts';
 
 export interface OpenOptions {
@@ -21,11 +22,19 @@ export interface OpenOptions {
   readonly maxWalBytes?: number | string;
   /** Bytes of the WAL's buffers, or text. PostgreSQL: `wal_buffers`. */
   readonly walBufferBytes?: number | string;
-  /** Gets the lines that a server would write to its log: of recovery, of checkpoints. */
+  /**
+   * Commits that do not wait for the disk are synced about so many milliseconds later, off the thread; 200 by default.
+   * Infinity: not before something else syncs. PostgreSQL: `wal_writer_delay`.
+   */
+  readonly walWriterDelayMs?: number;
+  /**
+   * Gets the lines that a server would write to its log: of recovery, of checkpoints. What it throws becomes a warning, and
+   * has no effect.
+   */
   readonly onLog?: (line: string) => void;
   /** Measure in recovery what compaction, buffer look-up and file opening take: a few per cent slower. */
   readonly recoveryTiming?: boolean;
-  /** Told of what is wrong and was passed over, such as a damaged map page. */
+  /** Told of what is wrong and was passed over, such as a damaged map page. What it throws is a warning of the process. */
   readonly onWarning?: (message: string) => void;
   /** For tests: what is lent (pages, batches) reads as nonsense once it was given back. Slow. */
   readonly debugPoison?: boolean;
@@ -43,6 +52,7 @@ export interface OpenSettings {
   readonly checkpointTimeoutMs: number | undefined;
   readonly maxWalBytes: number | undefined;
   readonly walBufferBytes: number | undefined;
+  readonly walWriterDelayMs: number;
   readonly onLog: ((line: string) => void) | undefined;
   readonly recoveryTiming: boolean;
   readonly onWarning: ((message: string) => void) | undefined;
@@ -59,6 +69,7 @@ const KNOWN_OPTIONS: readonly (keyof OpenOptions)[] = [
   'checkpointTimeoutMs',
   'maxWalBytes',
   'walBufferBytes',
+  'walWriterDelayMs',
   'onLog',
   'recoveryTiming',
   'onWarning',
@@ -66,17 +77,22 @@ const KNOWN_OPTIONS: readonly (keyof OpenOptions)[] = [
   'vfs',
 ];
 const DEFAULT_SHARED_BUFFERS = '128MB';
+const DEFAULT_WAL_WRITER_DELAY_MS = 200;
 
 /** @throws TypeError for an option that nobody knows, RangeError for a value that cannot be. */
 export function openSettings(options: OpenOptions): OpenSettings {
   checkOptions('Database.open', options, KNOWN_OPTIONS);
-  const { compaction = 'adaptive', checkpointTimeoutMs } = options;
+  const { compaction = 'adaptive', checkpointTimeoutMs, walWriterDelayMs = DEFAULT_WAL_WRITER_DELAY_MS } = options;
   if (!COMPACTIONS.includes(compaction)) {
     throw new RangeError(`compaction "${String(compaction)}" is not one of ${COMPACTIONS.join(', ')}`);
   }
   if (checkpointTimeoutMs !== undefined && !(checkpointTimeoutMs > 0)) {
     throw new RangeError(`checkpointTimeoutMs ${String(checkpointTimeoutMs)} is not a positive number`);
   }
+  if (!(walWriterDelayMs > 0)) {
+    throw new RangeError(`walWriterDelayMs ${String(walWriterDelayMs)} is not a positive number`);
+  }
+  const onWarning = guarded('onWarning', options.onWarning);
   return {
     readOnly: options.readOnly ?? false,
     sharedBytes: parseMemorySize('sharedBuffers', options.sharedBuffers ?? DEFAULT_SHARED_BUFFERS),
@@ -86,9 +102,10 @@ export function openSettings(options: OpenOptions): OpenSettings {
     checkpointTimeoutMs,
     maxWalBytes: optionalSize('maxWalBytes', options.maxWalBytes),
     walBufferBytes: optionalSize('walBufferBytes', options.walBufferBytes),
-    onLog: options.onLog,
+    walWriterDelayMs,
+    onLog: guarded('onLog', options.onLog, onWarning),
     recoveryTiming: options.recoveryTiming ?? false,
-    onWarning: options.onWarning,
+    onWarning,
     debugPoison: options.debugPoison ?? false,
     vfs: options.vfs ?? new NodeVfs(),
   };

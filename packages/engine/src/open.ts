@@ -23,6 +23,7 @@ import { COMMIT_LOG_DIRECTORY, WAL_DIRECTORY } from './layout.ts';
 import { DirectoryLock } from './lock.ts';
 import type { OpenSettings } from './open-options.ts';
 import { Relations } from './relations.ts';
+import { Upkeep } from './upkeep.ts';
 
 /** PostgreSQL: the least that `shared_buffers` can be, in blocks. */
 const LEAST_BUFFERS = 16;
@@ -213,7 +214,7 @@ class Opening {
     writing: WritingParts | undefined,
   ): void {
     const { directory, geometry, control, pool, storage, settings } = this;
-    const { compaction, onWarning } = settings;
+    const { compaction, onWarning, walWriterDelayMs } = settings;
     const relations = new Relations({ pool, storage, log, transactions, compaction });
     this.parts = {
       directory,
@@ -226,6 +227,7 @@ class Opening {
       transactions,
       relations,
       writing,
+      upkeep: new Upkeep({ writing, walWriterDelayMs, onWarning }),
       onWarning,
     };
   }

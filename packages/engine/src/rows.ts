@@ -57,6 +57,7 @@ export class RowStatements {
     const { owner } = this;
     const names = columnNames(entry);
     const writer = this.writerOf(entry);
+    const { upkeep } = owner.core.parts;
     let count = 0;
     for (const row of rows) {
       checkOptions(`a row of "${entry.name}"`, row, names);
@@ -70,6 +71,7 @@ export class RowStatements {
       owner.lastOffset = writer.offset;
       options.tids?.push({ block: writer.block, offset: writer.offset });
       count++;
+      upkeep.tickByVolume();
     }
     return count;
   }

@@ -10,8 +10,10 @@ export interface TransactionOptions {
    */
   readonly isolation?: 'read committed' | 'repeatable read';
   /**
-   * false: the commit does not wait until its WAL is on the disk. A crash then loses the last such commits, never a part
-   * of one, and damages nothing. By default what the database was opened with.
+   * false: the commit does not wait until its WAL is on the disk. A crash of the machine then loses the last such commits,
+   * never a part of one, and damages nothing: those since the last sync, which begins at most `walWriterDelayMs` (200) after
+   * a commit and goes on off the thread. Synchronous work that keeps the event loop from turning puts it off. By default
+   * what the database was opened with.
    */
   readonly synchronousCommit?: boolean;
   /** Every write is refused with 25006. */

@@ -348,6 +348,7 @@ export class DatabaseTransaction implements Disposable {
 
   private endStatement(): void {
     if (this.inner.state === 'open') this.inner.nextCommand();
+    this.core.parts.upkeep.tickByVolume();
   }
 
   private checkLevel(level: number): void {

@@ -3,6 +3,7 @@
 import { isStorageError } from '@blockwright/base';
 import { int4, text } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
+import { SimulatedVfs } from '@blockwright/vfs/simulated';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Database, initdb, table } from '../src/index.ts';
 
@@ -80,6 +81,32 @@ describe('a full disk', () => {
     expect(again.count(notes).rows).toBe(10);
     again.close();
   });
+});
+
+describe('a write of the WAL that fails though its bytes arrive', () => {
+  it.each(['EIO', 'ENOSPC'])(
+    'with %s stops the engine: a crash brings back the whole commit, and nobody went on',
+    (errno) => {
+      const disk = new SimulatedVfs();
+      initdb('/data', { vfs: disk, walSegmentSize: '1MB' });
+      const one = Database.open('/data', { vfs: disk });
+      one.createTable(notes);
+      one.insert(notes, rows(10));
+      const fault = disk.plant({ operation: 'write', path: '/wal/', errno, bytes: EVER });
+      expect(errorOf(() => one.insert(notes, rows(5, 10))).code).toBe('58030');
+      expect(fault.hits).toBe(1);
+      expect(errorOf(() => one.count(notes)).code).toBe('58030');
+      expect(errorOf(() => one.insert(notes, rows(5, 20))).code).toBe('58030');
+      const killed = disk.crashedAt(disk.operations, 'all');
+      killed.unlink('/data/blockwright.pid'); // of this process, which lives
+      one.close();
+      for (const left of [killed, disk]) {
+        const again = Database.open('/data', { vfs: left });
+        expect(again.count(notes).rows).toBe(15);
+        again.close();
+      }
+    },
+  );
 });
 
 describe('a sync that fails', () => {

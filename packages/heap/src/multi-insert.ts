@@ -48,6 +48,7 @@ export class MultiInserter {
   private readonly parts: WriterParts;
   private readonly encoder: TupleEncoder;
   private readonly transaction: Transaction;
+  private readonly onPages: () => void;
   private readonly batch: PageMemory = pageMemory(new ArrayBuffer(BATCH_BYTES));
   private readonly starts: Uint32Array = new Uint32Array(MOST_TUPLES);
   private readonly lengths: Uint32Array = new Uint32Array(MOST_TUPLES);
@@ -55,11 +56,19 @@ export class MultiInserter {
   private count = 0;
   private used = 0;
 
-  constructor(relation: Relation, descriptor: TupleDescriptor, map: VisibilityMap, transaction: Transaction) {
+  /** `onPages` is called now and then when rows have come to pages, and none is pinned. */
+  constructor(
+    relation: Relation,
+    descriptor: TupleDescriptor,
+    map: VisibilityMap,
+    transaction: Transaction,
+    onPages: () => void = () => {},
+  ) {
     const toastTarget = relation.geometry.constants.TOAST_TUPLE_THRESHOLD;
     this.encoder = TupleEncoder.for(descriptor, { toastTarget });
     this.parts = new WriterParts(relation, this.encoder, map, relation.fillfactor);
     this.transaction = transaction;
+    this.onPages = onPages;
     this.offsets = new Uint16Array(relation.geometry.maxHeapTuplesPerPage);
   }
 
@@ -129,6 +138,7 @@ export class MultiInserter {
       this.rows += placed;
     }
     this.abandon();
+    this.onPages();
   }
 
   /** As many tuples from number `first` on as one page takes. @returns how many */

@@ -129,8 +129,8 @@ export class Checkpointer {
       while (this.job === job && this.isBehind(job)) job.advance();
       if (job.error !== undefined) throw job.error;
     } catch (error) {
-      if (!isStorageError(error)) throw error;
       this.retryMs = this.clock() + RETRY_MS;
+      if (!isStorageError(error)) throw error;
       this.onLog?.(`checkpoint failed: ${error.message}`);
     }
   }

@@ -138,6 +138,7 @@ export function open(disk: SimulatedVfs, blockSize: BlockSize): Database {
     maxWalBytes: WAL_BYTES,
     walBufferBytes: 1 << 16,
     checkpointTimeoutMs: 1e12,
+    walWriterDelayMs: Number.POSITIVE_INFINITY, // no sync that a seed does not ask for
   });
 }
 
