@@ -10,6 +10,8 @@ import type { Checkpointer, ObjectIds } from '@blockwright/recovery';
 import type { StorageManager } from '@blockwright/smgr';
 import type { CommitLog, Snapshot, Transactions } from '@blockwright/transam';
 import type { WalWriter } from '@blockwright/wal';
+import { FileAges } from './file-ages.ts';
+import { OpenScan } from './open-scan.ts';
 import type { Relations } from './relations.ts';
 import { Scan, type ScanOptions } from './scan.ts';
 import type { ColumnName, TableDef } from './table.ts';
@@ -51,8 +53,16 @@ export class Core {
   /** Transactions that have not ended. */
   readonly open: Set<DatabaseTransaction> = new Set();
   /** Scans that have not ended, of transactions and outside of any. */
-  readonly scans: Set<Scan<TableDef, string>> = new Set();
+  readonly scans: Set<OpenScan> = new Set();
+  /** Of the files that commits have made since the directory was opened. */
+  readonly files: FileAges = new FileAges();
+  /** Functions of `transactionAsync` that go on, their commits included. */
+  readonly running: Set<Promise<unknown>> = new Set();
+  /** Whether closing was asked for: no transaction begins any more. */
+  closing = false;
   closed = false;
+  /** Scans outside of transactions that nobody has any more, and nobody has closed. */
+  private readonly droppedScans = new FinalizationRegistry<OpenScan>((scan) => this.endDropped(scan));
 
   /** @throws StorageError XX001 when the catalogs are damaged. */
   constructor(parts: CoreParts) {
@@ -101,22 +111,16 @@ export class Core {
     snapshot: Snapshot,
     owner: DatabaseTransaction | undefined,
   ): Scan<Table, Name> {
-    let scan: Scan<Table, Name> | undefined;
-    const release = (of: Scan<TableDef, string>): void => {
-      snapshot.release();
-      this.scans.delete(of);
-      if (owner === undefined) this.locks.release(of);
-    };
+    const open = new OpenScan(snapshot, entry, owner, owner?.inner.level ?? 0, (ended) => {
+      if (this.scans.delete(ended) && owner === undefined) this.locks.release(ended);
+    });
     try {
-      const { relfilenode } = entry;
-      scan = new Scan(this.parts.relations.handleOf(entry), entry.descriptor, options, {
-        snapshot,
-        relfilenode,
-        owner,
-        release,
-      });
-      if (owner === undefined) this.locks.share(entry, scan);
-      this.scans.add(scan as unknown as Scan<TableDef, string>);
+      const scan = new Scan<Table, Name>(this.parts.relations.handleOf(entry), entry.descriptor, options, open);
+      if (owner === undefined) {
+        this.locks.share(entry, open, 0);
+        this.droppedScans.register(scan, open);
+      }
+      this.scans.add(open);
       return scan;
     } catch (error) {
       snapshot.release();
@@ -124,18 +128,24 @@ export class Core {
     }
   }
 
-  /** Ends the scans of a transaction, which is about to end. */
-  closeScansOf(owner: DatabaseTransaction): void {
-    for (const scan of [...this.scans]) if (scan.owner === owner) scan.stop('its transaction has ended');
+  /** Ends the scans of a transaction, which is about to end, or those of a savepoint and deeper, which is rolled back. */
+  closeScansOf(owner: DatabaseTransaction, why: string, level = 0): void {
+    for (const scan of [...this.scans]) if (scan.owner === owner && scan.level >= level) scan.stop(why);
   }
 
-  /** A savepoint was rolled back: names and tables that were kept from others for it are theirs again. */
-  rolledBack(tx: DatabaseTransaction, level: number): void {
-    for (const name of tx.schema.rollbackTo(level)) {
-      this.locks.giveName(name, tx);
-      const entry = this.catalog.find(name);
-      if (entry !== undefined) this.locks.readmit(entry.oid, tx);
-    }
+  /** A savepoint has ended well: its scans, and the tables it uses, belong to the one around it. */
+  savepointReleased(tx: DatabaseTransaction, level: number): void {
+    for (const scan of this.scans) if (scan.owner === tx && scan.level >= level) scan.level = level - 1;
+    this.locks.releaseSavepoint(tx, level);
+  }
+
+  /** Gives back what a scan holds that was dropped open: it would keep old rows from being pruned for ever. */
+  private endDropped(scan: OpenScan): void {
+    if (!this.scans.has(scan)) return;
+    scan.release();
+    this.parts.onWarning?.(
+      `a scan of table "${scan.table}" was neither read to its end nor closed: what it held was given back when nobody had it any more`,
+    );
   }
 
   /** Lets a checkpoint begin or go on; called when a transaction has ended. Throws nothing. */
@@ -155,9 +165,10 @@ export class Core {
     });
   }
 
-  /** Resolves when no commit waits for the disk. */
-  async commitsEnded(): Promise<void> {
-    while (this.committing.size > 0) await Promise.allSettled(this.committing.values());
+  /** Resolves when no function of `transactionAsync` goes on, and no commit waits for the disk. */
+  async idle(): Promise<void> {
+    const { running, committing } = this;
+    while (running.size + committing.size > 0) await Promise.allSettled([...running, ...committing.values()]);
   }
 
   /**
@@ -165,7 +176,7 @@ export class Core {
    * stopped. When it throws, all is closed none the less, and the directory counts as crashed.
    */
   shutDown(): void {
-    for (const tx of [...this.open]) if (tx.isOpen) tx.rollback();
+    for (const tx of [...this.open]) tx.rollbackToClose();
     for (const scan of [...this.scans]) scan.stop('the database was closed');
     this.closed = true;
     this.parts.upkeep.stop();

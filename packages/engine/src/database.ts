@@ -8,6 +8,7 @@ import {
   run,
   runSync,
   type Steps,
+  StorageError,
 } from '@blockwright/base';
 import type { BufferStats } from '@blockwright/bufmgr';
 import type { CatalogEntry } from '@blockwright/catalog';
@@ -23,7 +24,8 @@ import { countRows, fetchRow } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
 import { type CountOptions, refuseOtherColumns, type TableInfo, tableInfo, tableOf } from './table-info.ts';
-import { DatabaseTransaction, refusePromise } from './transaction.ts';
+import { DatabaseTransaction } from './transaction.ts';
+import { refusePromise } from './transaction-errors.ts';
 import type { Changes, InsertOptions, RunTransactionOptions, TransactionOptions } from './transaction-options.ts';
 
 export type { CountOptions, TableInfo } from './table-info.ts';
@@ -84,11 +86,18 @@ export class Database implements Disposable {
 
   /**
    * Begins a transaction, which must be committed or rolled back.
-   * @throws TypeError for an unknown option.
+   * @throws TypeError for an unknown option; StorageError 57P01 once {@link closeAsync} was called.
    */
   begin(options: TransactionOptions = {}): DatabaseTransaction {
     checkOptions('begin', options, TRANSACTION_OPTIONS);
-    this.core.check();
+    const { core } = this;
+    core.check();
+    if (core.closing) throw new StorageError('57P01', `data directory "${core.parts.directory}" is being closed`);
+    return this.beginAttempt(options);
+  }
+
+  /** {@link begin}, also of a function's next attempt while the database is being closed. */
+  private beginAttempt(options: TransactionOptions): DatabaseTransaction {
     const { isolation, synchronousCommit, readOnly } = options;
     if (isolation !== undefined && isolation !== 'read committed' && isolation !== 'repeatable read') {
       throw new RangeError(`isolation "${String(isolation)}" is neither "read committed" nor "repeatable read"`);
@@ -100,9 +109,9 @@ export class Database implements Disposable {
   }
 
   /**
-   * Runs `fn` in a transaction, and gives what it returns: committed when it returns, rolled back when it throws. What
-   * `fn` gets is of no use afterwards.
-   * @throws TypeError when `fn` returns a promise: {@link transactionAsync} is for that.
+   * Runs `fn` in a transaction, and gives what it returns: committed when it returns, rolled back when it throws, unless
+   * `fn` has ended it itself. What `fn` gets is of no use afterwards.
+   * @throws StorageError 57P01 when `fn` has closed the database: the transaction was rolled back; TypeError when `fn` returns a promise: {@link transactionAsync} is for that.
    */
   transaction<Result>(fn: (tx: DatabaseTransaction) => Result, options: RunTransactionOptions = {}): Result {
     const { retries, ...rest } = runOptions('transaction', options);
@@ -111,6 +120,7 @@ export class Database implements Disposable {
       try {
         const result = fn(tx);
         refusePromise('transaction', result);
+        tx.refuseWhenClosed();
         if (tx.isOpen) tx.commit();
         return result;
       } catch (error) {
@@ -123,23 +133,44 @@ export class Database implements Disposable {
   /**
    * {@link transaction} whose commit joins a group: one sync off the main thread serves all that wait. `fn` may be
    * asynchronous; its effects are visible to others only after the sync. Before it is tried again, others have their turn.
+   * {@link close} rolls back what goes on, and it rejects with 57P01; {@link closeAsync} waits for it.
    */
   async transactionAsync<Result>(
     fn: (tx: DatabaseTransaction) => Result | Promise<Result>,
     options: RunTransactionOptions = {},
   ): Promise<Result> {
     const { retries, ...rest } = runOptions('transactionAsync', options);
+    const { running } = this.core;
+    const result = this.attempts(this.begin(rest), fn, rest, retries);
+    running.add(result);
+    try {
+      return await result;
+    } finally {
+      running.delete(result);
+    }
+  }
+
+  private async attempts<Result>(
+    first: DatabaseTransaction,
+    fn: (tx: DatabaseTransaction) => Result | Promise<Result>,
+    options: TransactionOptions,
+    retries: number,
+  ): Promise<Result> {
+    let tx = first;
     for (let attempt = 0; ; attempt++) {
-      const tx = this.begin(rest);
       try {
         const result = await fn(tx);
+        tx.refuseWhenClosed();
         if (tx.isOpen) await tx.commitAsync();
+        else await this.core.committing.get(tx); // begun by fn, and not awaited
         return result;
       } catch (error) {
         tx.rollback();
         if (attempt >= retries || !isRetryable(error)) throw error;
       }
       await othersHadTheirTurn(attempt);
+      this.core.check();
+      tx = this.beginAttempt(options);
     }
   }
 
@@ -204,9 +235,10 @@ export class Database implements Disposable {
   }
 
   /**
-   * Fills an empty table from column vectors, and gives the number of rows. A load that fails or is stopped leaves the
-   * table as it was.
-   * @throws StorageError 55000 when the table has rows, 54000 when a row fits no page.
+   * Fills an empty table from column vectors, or with `freeze: false` adds to any, and gives the number of rows. A load
+   * that fails or is stopped leaves the table as it was.
+   * @throws StorageError 55000 when rows are to be frozen and the table has some, 55006 when somebody uses it, 54000 when a
+   *   row fits no page.
    */
   load(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions & RunOptions = {}): Promise<number> {
     return run(this.loadSteps(definition, batches, options), options);
@@ -261,8 +293,9 @@ export class Database implements Disposable {
   }
 
   /**
-   * Writes and syncs everything, and gives the directory back. What is open is rolled back, a load that is going on is
-   * stopped, scans are ended. Again is fine, and after the engine has stopped too: then nothing is written.
+   * Writes and syncs everything, and gives the directory back. What is open is rolled back, and whoever goes on with it, or
+   * commits it, is told with 57P01; a load that is going on is stopped, scans are ended. Again is fine, and after the engine
+   * has stopped too: then nothing is written.
    * @throws StorageError 55006 while commits wait for the disk: {@link closeAsync} waits for them; what writing throws: the
    *   directory then counts as not shut down, and the next opening recovers it.
    */
@@ -277,9 +310,13 @@ export class Database implements Disposable {
     }
   }
 
-  /** {@link close}, once the commits that wait for the disk have ended. */
+  /**
+   * {@link close}, once the functions given to {@link transactionAsync} and the commits that wait for the disk have ended.
+   * No other transaction begins meanwhile: 57P01. Not to be awaited by such a function, which would wait for itself.
+   */
   async closeAsync(): Promise<void> {
-    await this.core.commitsEnded();
+    this.core.closing = true;
+    await this.core.idle();
     this.close();
   }
 

@@ -3,9 +3,10 @@
 import { checkOptions, type Steps, StorageError } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
 import { BulkLoader, frozenEncoder, heapCount, MultiInserter } from '@blockwright/heap';
+import type { Snapshot } from '@blockwright/transam';
 import { type Vector, vectorCapacity } from '@blockwright/tuple';
 import { inTable } from './rows.ts';
-import { keepOthersOut, replaceFiles } from './schema.ts';
+import { refuseWhileUsed, replaceFiles } from './schema.ts';
 import type { DatabaseTransaction } from './transaction.ts';
 
 /** Column vectors of rows to load. */
@@ -38,7 +39,7 @@ export class TableLoad {
   private readonly loader: Loader;
   private state: 'loading' | 'whole' | 'undone' = 'loading';
 
-  /** @throws StorageError 55000 when rows are to be frozen and the table has some; 55006 when somebody else uses it. */
+  /** @throws StorageError 55000 or 40001 when rows are to be frozen and the table has some; 55006 when somebody uses it. */
   constructor(tx: DatabaseTransaction, entry: CatalogEntry, options: LoadOptions) {
     if (options.freeze === false) {
       this.entry = entry;
@@ -49,7 +50,7 @@ export class TableLoad {
         upkeep.tickByVolume(),
       );
     } else {
-      keepOthersOut(tx, entry, 'loaded');
+      refuseWhileUsed(tx, entry, 'loaded');
       this.entry = ownEmptyTable(tx, entry);
       tx.changes++;
       const { relations, geometry } = tx.core.parts;
@@ -110,12 +111,9 @@ function ownEmptyTable(tx: DatabaseTransaction, entry: CatalogEntry): CatalogEnt
   const { relations } = tx.core.parts;
   const relation = relations.handleOf(entry);
   const isEmpty = relation.blockCount() === 0;
-  if (!isEmpty && hasRows(tx, entry)) {
-    throw new StorageError('55000', `table "${entry.name}" is not empty: rows can be frozen only in a new table`, {
-      hint: 'Load with freeze: false (--no-freeze), which adds to what is there.',
-    });
-  }
+  if (!isEmpty) refuseRows(tx, entry);
   const xid = tx.inner.writeXid();
+  tx.core.locks.exclude(entry, tx, tx.inner.level, 'loaded');
   const own = isEmpty && tx.schema.madeBy(entry.name) === xid ? entry : replaceFiles(tx, entry);
   const loaded = relations.handleOf(own);
   tx.inner.onEnd({
@@ -127,11 +125,30 @@ function ownEmptyTable(tx: DatabaseTransaction, entry: CatalogEntry): CatalogEnt
   return own;
 }
 
-/** Whether anybody could see a row: nobody else uses the table now. */
-function hasRows(tx: DatabaseTransaction, entry: CatalogEntry): boolean {
-  const snapshot = tx.inner.snapshot();
+/**
+ * Refuses a table in which there are rows, for the statement or for those that come after it: a snapshot may be older than
+ * the last commit. What other open transactions have written nobody sees yet, but they use the table.
+ */
+function refuseRows(tx: DatabaseTransaction, entry: CatalogEntry): void {
+  const { inner } = tx;
+  const now = rowsSeen(tx, entry, inner.latestSnapshot());
+  const seen = inner.isolation === 'repeatable read' ? rowsSeen(tx, entry, inner.snapshot()) : now;
+  if (now === 0 && seen === 0) return;
+  if (now > 0 && seen > 0) {
+    throw new StorageError('55000', `table "${entry.name}" is not empty: rows can be frozen only in a new table`, {
+      hint: 'Load with freeze: false (--no-freeze), which adds to what is there.',
+    });
+  }
+  const happened = now > 0 ? 'have come' : 'have gone';
+  throw new StorageError('40001', `table "${entry.name}" cannot be loaded: rows ${happened} since the snapshot`, {
+    detail: 'A load with frozen rows takes the place of all that the table holds.',
+    hint: 'Roll back and run the whole transaction again.',
+  });
+}
+
+function rowsSeen(tx: DatabaseTransaction, entry: CatalogEntry, snapshot: Snapshot): number {
   try {
-    return heapCount(tx.core.parts.relations.handleOf(entry), { snapshot }).rows > 0;
+    return heapCount(tx.core.parts.relations.handleOf(entry), { snapshot }).rows;
   } finally {
     snapshot.release();
   }

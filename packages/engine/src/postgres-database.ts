@@ -124,7 +124,7 @@ export class PostgresDatabase implements Disposable {
     const relation = this.postgres.relation(table);
     const fetchToast = this.postgres.toastReader(table);
     const { snapshot } = this.postgres;
-    const hold: ScanHold = { snapshot, relfilenode: table.locator.relfilenode, owner: undefined, release: () => {} };
+    const hold: ScanHold = { snapshot, stopped: undefined, release: () => {} };
     return new Scan(relation, table.descriptor, { ...options, fetchToast }, hold);
   }
 

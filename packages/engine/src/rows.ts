@@ -30,6 +30,7 @@ export function fetchRow(
   offset: OffsetNumber,
   snapshot: Snapshot,
 ): Record<string, unknown> | undefined {
+  checkTid(entry, block, offset);
   const relation = core.parts.relations.handleOf(entry);
   const decoder = decoderOf(entry);
   const row = heapFetch(relation, decoder, block, offset, { snapshot, followChain: true });
@@ -60,11 +61,11 @@ export class RowStatements {
     const { upkeep } = owner.core.parts;
     let count = 0;
     for (const row of rows) {
-      checkOptions(`a row of "${entry.name}"`, row, names);
       try {
+        checkOptions('the row', row, names);
         writer.insert(owner.inner, valuesOf(row, names));
       } catch (error) {
-        throw inTable(error, entry.name);
+        throw inTable(error, entry.name, count);
       }
       owner.changes++;
       owner.lastBlock = writer.block;
@@ -89,7 +90,12 @@ export class RowStatements {
       const changed = typeof changes === 'function' ? changes(row) : changes;
       if (changed === undefined) return UNCHANGED;
       if (typeof changes === 'function') checkOptions(`a change of "${entry.name}"`, changed, names);
-      const verdict = writer.update(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot, true);
+      let verdict: number;
+      try {
+        verdict = writer.update(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot, true);
+      } catch (error) {
+        throw inTable(error, entry.name); // not what the caller's function throws
+      }
       if (verdict === TM_OK) {
         owner.lastWasHot = writer.wasHot;
         owner.lastBlock = writer.block;
@@ -119,11 +125,14 @@ export class RowStatements {
     write: (block: BlockNumber, offset: OffsetNumber, root: OffsetNumber, snapshot: Snapshot) => number,
   ): boolean {
     const { owner } = this;
+    checkTid(entry, block, offset);
     const relation = owner.core.parts.relations.handleOf(entry);
     for (;;) {
+      let isVersion = false;
       const snapshot = owner.inner.snapshot();
       try {
         if (!finder.find(relation, block, offset, snapshot)) return false;
+        isVersion = finder.block !== block || finder.offset !== offset;
         const verdict = write(finder.block, finder.offset, finder.root, snapshot);
         if (verdict === TM_OK) {
           owner.changes++;
@@ -132,7 +141,7 @@ export class RowStatements {
         if (verdict === UNCHANGED || verdict === TM_DELETED || verdict === TM_INVISIBLE) return false;
         if (verdict !== TM_UPDATED) throw modifiedMeanwhile(entry);
       } catch (error) {
-        throw inTable(error, entry.name);
+        throw isVersion ? askedFor(error, entry, block, offset) : storageErrorIn(error, entry.name);
       } finally {
         snapshot.release();
       }
@@ -144,6 +153,9 @@ export class RowStatements {
   }
 }
 
+/** PostgreSQL: `MaxBlockNumber`, and the greatest offset number that a TID can hold. */
+const MAX_BLOCK_NUMBER = 0xffff_fffe;
+const MAX_OFFSET_NUMBER = 0xffff;
 /** Beside the heap's own verdicts: the caller wanted no change. */
 const UNCHANGED = -1;
 
@@ -176,9 +188,45 @@ function valuesOf(row: object, names: readonly string[]): unknown[] {
   return names.map((name) => (row as Record<string, unknown>)[name]);
 }
 
-/** Adds the table's name to what an encoder threw, which knows the column only. */
-export function inTable(error: unknown, table: string): unknown {
+/**
+ * Says where it happened to what an encoder threw, which knows the column only: the table and, of several, which row.
+ * Mistakes of the caller stay of their class.
+ */
+export function inTable(error: unknown, table: string, row?: number): unknown {
+  const where = row === undefined ? `table "${table}"` : `table "${table}", rows[${row}]`;
+  for (const Mistake of [TypeError, RangeError]) {
+    if (error instanceof Mistake && error.constructor === Mistake) {
+      return new Mistake(`${where}: ${error.message}`, { cause: error });
+    }
+  }
+  return storageErrorIn(error, table, where);
+}
+
+function storageErrorIn(error: unknown, table: string, where = `table "${table}"`): unknown {
   if (!isStorageError(error) || error.message.includes(`"${table}"`)) return error;
   const { code, message, detail, hint } = error;
-  return new StorageError(code, `table "${table}": ${message}`, { detail, hint, cause: error });
+  return new StorageError(code, `${where}: ${message}`, { detail, hint, cause: error });
+}
+
+/** A refusal names the version that is held or was changed: the caller knows the row by another TID. */
+function askedFor(error: unknown, entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber): unknown {
+  const named = storageErrorIn(error, entry.name);
+  if (!isStorageError(named) || (named.code !== '55P03' && named.code !== '40001')) return named;
+  const { code, message, detail, hint } = named;
+  const asked = `The row was asked for as block ${block}, offset ${offset}.`;
+  return new StorageError(code, message, {
+    detail: detail === undefined ? asked : `${detail} ${asked}`,
+    hint,
+    cause: named,
+  });
+}
+
+/** @throws RangeError for numbers at which no row can stand. */
+function checkTid({ name }: CatalogEntry, block: BlockNumber, offset: OffsetNumber): void {
+  if (!Number.isInteger(block) || block < 0 || block > MAX_BLOCK_NUMBER) {
+    throw new RangeError(`table "${name}": block ${String(block)} is not an integer from 0 to ${MAX_BLOCK_NUMBER}`);
+  }
+  if (!Number.isInteger(offset) || offset < 1 || offset > MAX_OFFSET_NUMBER) {
+    throw new RangeError(`table "${name}": offset ${String(offset)} is not an integer from 1 to ${MAX_OFFSET_NUMBER}`);
+  }
 }

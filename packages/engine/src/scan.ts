@@ -1,6 +1,6 @@
 // A scan as users see it: typed batches, and row objects on top of them.
 import type { Relation } from '@blockwright/access';
-import { checkOptions, nearestName, type Oid, StorageError } from '@blockwright/base';
+import { checkOptions, nearestName, StorageError } from '@blockwright/base';
 import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
 import type { Snapshot } from '@blockwright/transam';
 import {
@@ -24,14 +24,13 @@ export interface ScanOptions<Name extends string> extends VectorOptions {
   readonly unknown?: UnknownPolicy;
 }
 
-/** What a scan of a table that others change holds until it ends. */
+/** What a scan holds until it ends. */
 export interface ScanHold {
   readonly snapshot: Snapshot;
-  readonly relfilenode: Oid;
-  /** The transaction whose statement it is; undefined outside of any. */
-  readonly owner: object | undefined;
+  /** Why somebody else has ended the scan; undefined while it goes on. */
+  readonly stopped: string | undefined;
   /** Called when it has ended, more than once perhaps. */
-  release(scan: Scan<TableDef, string>): void;
+  release(): void;
 }
 
 /** Rows, column by column; lent until the next batch. */
@@ -55,8 +54,8 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   private readonly types: readonly ColumnType<unknown>[];
   private readonly columns: { [Column in Name]: Vector };
   private readonly hold: ScanHold | undefined;
+  private readonly table: string;
   private started = false;
-  private stopped: string | undefined = undefined;
 
   /** @param hold the snapshot that decides what is seen; without one, hint bits do */
   constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>, hold?: ScanHold) {
@@ -71,6 +70,7 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
       fetchToast: options.fetchToast,
     });
     this.hold = hold;
+    this.table = relation.name;
     this.names = options.columns;
     this.types = indexes.map((index) => descriptor.columns[index]?.type as ColumnType<unknown>);
     const byName: Record<string, Vector> = {};
@@ -91,23 +91,26 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     return this.step();
   }
 
-  /** @internal The file number of its table; 0 of a scan that holds nothing. */
-  get relfilenode(): Oid {
-    return this.hold?.relfilenode ?? 0;
+  [Symbol.iterator](): Generator<Batch<Table, Name>> {
+    return this.closedBy(this.batches());
   }
 
-  /** @internal Whose statement it is. */
-  get owner(): object | undefined {
-    return this.hold?.owner;
+  /** The rows as objects, values as the package README of `tuple` lists them. */
+  rows(): Generator<Pick<Row<Table>, Name>> {
+    return this.closedBy(this.rowObjects());
   }
 
-  /** @internal Ends it, because what it reads from has gone: whoever asks for more is told so. */
-  stop(why: string): void {
-    this.stopped ??= why;
+  /** Ends the scan, and gives back what it holds; again is fine. */
+  close(): void {
+    this.heapScan.close();
+    this.hold?.release();
+  }
+
+  [Symbol.dispose](): void {
     this.close();
   }
 
-  *[Symbol.iterator](): Generator<Batch<Table, Name>> {
+  private *batches(): Generator<Batch<Table, Name>> {
     this.begin();
     try {
       for (let next = this.step(); next !== undefined; next = this.step()) {
@@ -128,8 +131,7 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     }
   }
 
-  /** The rows as objects, values as the package README of `tuple` lists them. */
-  *rows(): Generator<Pick<Row<Table>, Name>> {
+  private *rowObjects(): Generator<Pick<Row<Table>, Name>> {
     const { names, types } = this;
     for (const batch of this) {
       for (let i = 0; i < batch.length; i++) {
@@ -140,21 +142,28 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     }
   }
 
-  /** Ends the scan, and gives back what it holds; again is fine. */
-  close(): void {
-    this.heapScan.close();
-    this.hold?.release(this as unknown as Scan<TableDef, string>);
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
-  }
-
   private step(): HeapBatch | undefined {
-    if (this.stopped !== undefined) throw new StorageError('55000', `the scan was closed: ${this.stopped}`);
-    const batch = this.heapScan.next();
-    if (batch === undefined) this.hold?.release(this as unknown as Scan<TableDef, string>);
+    const { hold, heapScan } = this;
+    if (hold?.stopped !== undefined) {
+      throw new StorageError('55000', `the scan of table "${this.table}" was closed: ${hold.stopped}`);
+    }
+    let batch: HeapBatch | undefined;
+    try {
+      batch = heapScan.next();
+    } finally {
+      if (batch === undefined) this.close(); // at the end, and when it fails
+    }
     return batch;
+  }
+
+  /** A generator that was returned from before its first step never enters its `finally`. */
+  private closedBy<Value>(generator: Generator<Value>): Generator<Value> {
+    const end = generator.return.bind(generator);
+    generator.return = (value) => {
+      this.close();
+      return end(value);
+    };
+    return generator;
   }
 
   private begin(): void {

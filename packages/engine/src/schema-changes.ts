@@ -1,6 +1,7 @@
 // What one open transaction has changed of the tables: seen by itself at once, by others from its commit on.
-import type { Xid } from '@blockwright/base';
+import type { Oid, Xid } from '@blockwright/base';
 import type { Catalog, CatalogEntry } from '@blockwright/catalog';
+import type { FileAges } from './file-ages.ts';
 
 interface Change {
   /** Level of the savepoint in which it was made, 0 outside of any. */
@@ -48,14 +49,11 @@ export class SchemaChanges {
     this.latest.set(name, change);
   }
 
-  /** Forgets what was changed in savepoints of `level` and deeper. @returns the names whose changes are gone */
-  rollbackTo(level: number): string[] {
-    const gone = this.changes.filter((change) => change.level >= level);
-    if (gone.length === 0) return [];
+  /** Forgets what was changed in savepoints of `level` and deeper. */
+  rollbackTo(level: number): void {
     this.changes = this.changes.filter((change) => change.level < level);
     this.latest.clear();
     for (const change of this.changes) this.latest.set(change.name, change);
-    return [...new Set(gone.map(({ name }) => name))].filter((name) => !this.latest.has(name));
   }
 
   /** What was changed in savepoints of `level` and deeper belongs to the one around it. */
@@ -64,10 +62,19 @@ export class SchemaChanges {
   }
 
   /** Others see it from now on. */
-  commit(): void {
+  commit(files: FileAges): void {
+    if (this.latest.size === 0) return;
+    const made: Oid[] = [];
+    const gone: Oid[] = [];
     for (const { name, entry } of this.latest.values()) {
+      const before = this.catalog.find(name)?.relfilenode;
+      if (before !== undefined && before !== entry?.relfilenode) gone.push(before);
       if (entry === undefined) this.catalog.remove(name);
-      else this.catalog.put(entry);
+      else {
+        if (before !== entry.relfilenode) made.push(entry.relfilenode);
+        this.catalog.put(entry);
+      }
     }
+    files.commit(made, gone);
   }
 }

@@ -14,8 +14,9 @@ const DEFAULT_FILLFACTOR = 100;
 export function createTable(tx: DatabaseTransaction, definition: TableDef): void {
   const { name, descriptor, fillfactor = DEFAULT_FILLFACTOR, unlogged = false } = definition;
   if (tx.schema.find(name) !== undefined) throw new StorageError('42P07', `table "${name}" already exists`);
-  tx.core.locks.takeName(name, tx);
+  tx.inner.writeXid();
   const oid = unusedOid(tx);
+  tx.core.locks.takeName(name, tx, tx.inner.level);
   const persistence = unlogged ? 'u' : 'p';
   const shape: TableShape = { oid, name, relfilenode: oid, descriptor, persistence, fillfactor };
   makeFiles(tx, shape);
@@ -26,8 +27,10 @@ export function createTable(tx: DatabaseTransaction, definition: TableDef): void
 export function dropTable(tx: DatabaseTransaction, entry: CatalogEntry): void {
   const { oid, name, relfilenode } = entry;
   if (oid < FIRST_NORMAL_OID) throw new StorageError('42501', `table "${name}" is a catalog and cannot be dropped`);
-  keepOthersOut(tx, entry, 'dropped');
-  tx.core.locks.takeName(name, tx);
+  refuseWhileUsed(tx, entry, 'dropped');
+  tx.inner.writeXid();
+  tx.core.locks.takeName(name, tx, tx.inner.level);
+  tx.core.locks.exclude(entry, tx, tx.inner.level, 'dropped');
   tx.changes++;
   tx.inner.removeAtCommit(locatorOf(relfilenode));
   tx.core.catalogWriter.drop(tx.inner, entry);
@@ -48,8 +51,8 @@ export function replaceFiles(tx: DatabaseTransaction, entry: CatalogEntry): Cata
 }
 
 /** @throws StorageError 55006 or 55P03 when anybody but this transaction uses the table, or a scan of its own does. */
-export function keepOthersOut(tx: DatabaseTransaction, entry: CatalogEntry, doing: string): void {
-  tx.core.locks.exclude(entry, tx, doing);
+export function refuseWhileUsed(tx: DatabaseTransaction, entry: CatalogEntry, doing: string): void {
+  tx.core.locks.refuseUsed(entry, tx, doing);
   for (const scan of tx.core.scans) {
     if (scan.relfilenode !== entry.relfilenode) continue;
     throw new StorageError('55006', `table "${entry.name}" cannot be ${doing}: a scan of this transaction uses it`, {

@@ -1,36 +1,43 @@
 // Who uses which table, so that a table is dropped or replaced only while nobody else does. Nothing waits: what cannot be
-// had is refused at once. PostgreSQL: lock.c, of whose eight modes two are needed here.
+// had is refused at once. What a savepoint took goes with it. PostgreSQL: lock.c, of whose eight modes two are needed here.
 import { type Oid, StorageError } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
 
 /** Who uses a table: a transaction, or a scan outside of any. Compared by identity. */
 export type TableUser = object;
 
-interface Exclusion {
+/** What somebody keeps to himself. */
+interface Held {
   readonly owner: TableUser;
+  /** Of the savepoint in which it was taken, 0 outside of any. */
+  level: number;
+}
+
+interface Exclusion extends Held {
   /** What the owner does, for messages: `dropped`, `loaded`. */
   readonly doing: string;
 }
 
 export class TableLocks {
-  private readonly users = new Map<Oid, Set<TableUser>>();
+  /** Of each table its users, and the level at which each began to use it. */
+  private readonly users = new Map<Oid, Map<TableUser, number>>();
   private readonly exclusions = new Map<Oid, Exclusion>();
   /** Names that open transactions have given or taken away. */
-  private readonly names = new Map<string, TableUser>();
+  private readonly names = new Map<string, Held>();
 
   /**
-   * Notes that `owner` uses a table, until {@link release}.
+   * Notes that `owner` uses a table, until {@link release}, or {@link rollbackTo} a savepoint around `level`.
    * @throws StorageError 55006 while another transaction loads the table, 55P03 while it has dropped or replaced it.
    */
-  share(entry: CatalogEntry, owner: TableUser): void {
+  share(entry: CatalogEntry, owner: TableUser, level: number): void {
     const { oid } = entry;
     this.refuseExcluded(entry, owner);
     let users = this.users.get(oid);
     if (users === undefined) {
-      users = new Set();
+      users = new Map();
       this.users.set(oid, users);
     }
-    users.add(owner);
+    if (!users.has(owner)) users.set(owner, level);
   }
 
   /** As {@link share}, for a look that is over when the call returns. */
@@ -41,55 +48,67 @@ export class TableLocks {
   }
 
   /**
-   * Keeps everybody else from a table until {@link release}, or {@link readmit}.
-   * @throws StorageError 55006 when somebody else uses it, 55P03 when another transaction keeps it already.
+   * Refuses what {@link exclude} would refuse, and notes nothing.
+   * @throws StorageError 55006 when somebody else uses the table, 55P03 when another transaction keeps it already.
    */
-  exclude(entry: CatalogEntry, owner: TableUser, doing: string): void {
+  refuseUsed(entry: CatalogEntry, owner: TableUser, doing: string): void {
     const { oid, name } = entry;
-    const held = this.exclusions.get(oid);
-    if (held !== undefined && held.owner !== owner) throw refusal(name, held.doing);
-    for (const user of this.users.get(oid) ?? []) {
+    this.refuseExcluded(entry, owner);
+    for (const user of this.users.get(oid)?.keys() ?? []) {
       if (user === owner) continue;
       throw new StorageError('55006', `table "${name}" cannot be ${doing}: another transaction or scan uses it`, {
         hint: 'End the transaction, or close the scan, and try again.',
       });
     }
-    this.exclusions.set(oid, { owner, doing });
   }
 
-  /** Lets others use a table again: the savepoint in which it was kept from them was rolled back. */
-  readmit(oid: Oid, owner: TableUser): void {
-    if (this.exclusions.get(oid)?.owner === owner) this.exclusions.delete(oid);
+  /** Keeps everybody else from a table, as long as {@link share} would note it. @throws StorageError as {@link refuseUsed}. */
+  exclude(entry: CatalogEntry, owner: TableUser, level: number, doing: string): void {
+    this.refuseUsed(entry, owner, doing);
+    if (!this.exclusions.has(entry.oid)) this.exclusions.set(entry.oid, { owner, level, doing });
   }
 
   /**
    * Notes that `owner` gives or takes away a table's name.
    * @throws StorageError 55P03 when another open transaction has done so.
    */
-  takeName(name: string, owner: TableUser): void {
-    const holder = this.names.get(name);
-    if (holder !== undefined && holder !== owner) {
+  takeName(name: string, owner: TableUser, level: number): void {
+    const held = this.names.get(name);
+    if (held === undefined) this.names.set(name, { owner, level });
+    else if (held.owner !== owner) {
       throw new StorageError('55P03', `another open transaction has created or dropped a table "${name}"`, {
         hint: 'Try again when it has ended.',
       });
     }
-    this.names.set(name, owner);
   }
 
-  /** Gives a name free whose change was rolled back. */
-  giveName(name: string, owner: TableUser): void {
-    if (this.names.get(name) === owner) this.names.delete(name);
+  /** A savepoint was rolled back: what `owner` took at `level` and deeper is everybody's again. */
+  rollbackTo(owner: TableUser, level: number): void {
+    for (const [oid, users] of this.users) {
+      if ((users.get(owner) ?? -1) < level) continue;
+      users.delete(owner);
+      if (users.size === 0) this.users.delete(oid);
+    }
+    for (const held of [this.exclusions, this.names] as Map<unknown, Held>[]) {
+      for (const [key, { owner: holder, level: taken }] of held) {
+        if (holder === owner && taken >= level) held.delete(key);
+      }
+    }
+  }
+
+  /** A savepoint has ended well: what `owner` took at `level` and deeper belongs to the one around it. */
+  releaseSavepoint(owner: TableUser, level: number): void {
+    for (const users of this.users.values()) {
+      if ((users.get(owner) ?? -1) >= level) users.set(owner, level - 1);
+    }
+    for (const held of [this.exclusions, this.names] as Map<unknown, Held>[]) {
+      for (const one of held.values()) if (one.owner === owner && one.level >= level) one.level = level - 1;
+    }
   }
 
   /** Notes that `owner` uses nothing any more. */
   release(owner: TableUser): void {
-    for (const [oid, users] of this.users) {
-      if (users.delete(owner) && users.size === 0) this.users.delete(oid);
-    }
-    for (const [oid, exclusion] of this.exclusions) {
-      if (exclusion.owner === owner) this.exclusions.delete(oid);
-    }
-    for (const [name, holder] of this.names) if (holder === owner) this.names.delete(name);
+    this.rollbackTo(owner, 0);
   }
 }
 

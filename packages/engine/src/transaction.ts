@@ -11,7 +11,7 @@ import {
 } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
 import type { HeapCount } from '@blockwright/heap';
-import type { RowLockMode, Transaction } from '@blockwright/transam';
+import type { RowLockMode, Snapshot, Transaction } from '@blockwright/transam';
 import { type Core, unknownTable } from './core.ts';
 import { checkLoadOptions, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
 import { countRows, fetchRow, RowStatements } from './rows.ts';
@@ -20,6 +20,15 @@ import { createTable, dropTable } from './schema.ts';
 import { SchemaChanges } from './schema-changes.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
 import { type CountOptions, refuseOtherColumns, type TableInfo, tableInfo, tableOf } from './table-info.ts';
+import {
+  closedUnder,
+  ended,
+  filesAreNewer,
+  hadFailed,
+  hasFailed,
+  interrupted,
+  refusePromise,
+} from './transaction-errors.ts';
 import type { Changes, InsertOptions, Tid } from './transaction-options.ts';
 
 /**
@@ -44,6 +53,12 @@ export class DatabaseTransaction implements Disposable {
   changes = 0;
   private readonly rows: RowStatements;
   private load_: TableLoad | undefined = undefined;
+  /** Statements that are under way: one whose rows or changes come from a function may have others inside it. */
+  private statements = 0;
+  /** Of repeatable read: the age of files that its snapshot knows of. */
+  private filesKnown: number | undefined = undefined;
+  /** Whether it was open when the database was closed. */
+  private wasClosed = false;
 
   /** @internal Made by `Database.begin`. */
   constructor(core: Core, inner: Transaction) {
@@ -110,7 +125,7 @@ export class DatabaseTransaction implements Disposable {
   /** The row at a TID, or undefined when no visible row stands there. It is followed as {@link update} follows it. */
   fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
     const entry = this.read(definition);
-    const snapshot = this.inner.snapshot();
+    const snapshot = this.snapshot();
     try {
       return fetchRow(this.core, entry, block, offset, snapshot) as Row<Table> | undefined;
     } finally {
@@ -123,13 +138,13 @@ export class DatabaseTransaction implements Disposable {
     definition: Table,
     options: ScanOptions<Name>,
   ): Scan<Table, Name> {
-    return this.core.scan(this.read(definition), options, this.inner.snapshot(), this);
+    return this.core.scan(this.read(definition), options, this.snapshot(), this);
   }
 
   /** Counts the visible rows. */
   count(definition: TableDef, options: CountOptions = {}): HeapCount {
     const entry = this.read(definition);
-    const snapshot = this.inner.snapshot();
+    const snapshot = this.snapshot();
     try {
       return countRows(this.core, entry, options, snapshot);
     } finally {
@@ -172,7 +187,10 @@ export class DatabaseTransaction implements Disposable {
    * Fills an empty table from column vectors, and gives the number of rows. Frozen rows go to files made in this
    * transaction: a table that was there before gets new ones, which take the place of the old at commit, as PostgreSQL's
    * TRUNCATE and COPY FREEZE in one transaction do. While it goes on, the transaction may read, and nothing else.
-   * @throws StorageError 55000 when the table has rows, 54000 when a row fits no page: the transaction has failed then.
+   * With `freeze: false` rows are added to what is there.
+   * @throws StorageError 55000 when rows are to be frozen and the table has some, 40001 when rows have come or gone since a
+   *   repeatable-read snapshot, 55006 when somebody else uses the table; 54000 when a row fits no page: the transaction has
+   *   failed then.
    */
   load(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions & RunOptions = {}): Promise<number> {
     return run(this.loadSteps(definition, batches, options), options);
@@ -182,7 +200,7 @@ export class DatabaseTransaction implements Disposable {
   *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
     checkLoadOptions(options);
     this.enterWriting('load');
-    if (this.inner.isolation === 'repeatable read') this.inner.snapshot().release();
+    this.fixSnapshot();
     const before = this.changes;
     try {
       this.load_ = new TableLoad(this, this.entryOf(definition), options);
@@ -203,6 +221,7 @@ export class DatabaseTransaction implements Disposable {
   savepoint<Result>(fn: () => Result): Result;
   savepoint<Result>(fn?: () => Result): Result | number {
     this.enterWriting('begin a savepoint', false);
+    this.refuseWithinStatement('begin a savepoint');
     const level = this.inner.savepoint();
     if (fn === undefined) return level;
     try {
@@ -222,19 +241,23 @@ export class DatabaseTransaction implements Disposable {
   /** Ends a savepoint and those inside it, keeping what was done. By default the innermost. */
   releaseSavepoint(level: number = this.inner.level): void {
     this.enterWriting('release a savepoint', false);
+    this.refuseWithinStatement('release a savepoint');
     this.checkLevel(level);
     this.inner.releaseSavepoint(level);
+    this.core.savepointReleased(this, level);
     this.schema.release(level);
   }
 
   /** Takes back what was done since a savepoint; it stays open, as in PostgreSQL. By default the innermost. */
   rollbackTo(level: number = this.inner.level): void {
-    this.core.check();
-    if (!this.isOpen) throw ended();
+    this.refuseWhenEnded();
     this.checkLevel(level);
     this.refuseWhileLoading('roll back to a savepoint');
+    this.refuseWithinStatement('roll back to a savepoint');
+    this.core.closeScansOf(this, 'its savepoint was rolled back', level);
     this.inner.rollbackTo(level);
-    this.core.rolledBack(this, level);
+    this.schema.rollbackTo(level);
+    this.core.locks.rollbackTo(this, level);
   }
 
   /**
@@ -246,7 +269,7 @@ export class DatabaseTransaction implements Disposable {
     this.prepareCommit();
     try {
       this.inner.commit();
-      this.schema.commit();
+      this.schema.commit(this.core.files);
     } finally {
       this.finish();
     }
@@ -261,7 +284,7 @@ export class DatabaseTransaction implements Disposable {
       const ended = this.inner.commitAsync();
       committing.set(this, ended);
       await ended;
-      this.schema.commit();
+      this.schema.commit(this.core.files);
     } finally {
       committing.delete(this);
       this.finish();
@@ -273,13 +296,25 @@ export class DatabaseTransaction implements Disposable {
   rollback(): void {
     if (!this.isOpen) return;
     this.load_?.undo();
-    this.core.closeScansOf(this);
+    this.core.closeScansOf(this, 'its transaction has ended');
     try {
       this.inner.abort();
     } finally {
       this.finish();
     }
     this.core.tick();
+  }
+
+  /** @internal The database is being closed. */
+  rollbackToClose(): void {
+    if (!this.isOpen) return;
+    this.wasClosed = true;
+    this.rollback();
+  }
+
+  /** @internal @throws StorageError 57P01 when it was rolled back because the database was closed. */
+  refuseWhenClosed(): void {
+    if (this.wasClosed) throw closedUnder(this.core.parts.directory);
   }
 
   /** Rolls back, unless it has ended. */
@@ -291,7 +326,9 @@ export class DatabaseTransaction implements Disposable {
   entryOf(definition: TableDef): CatalogEntry {
     const entry = this.entryNamed(definition.name);
     refuseOtherColumns(entry, definition);
-    this.core.locks.share(entry, this);
+    const { core, filesKnown } = this;
+    if (filesKnown !== undefined && core.files.isNewer(entry.relfilenode, filesKnown)) throw filesAreNewer(entry.name);
+    core.locks.share(entry, this, this.inner.level);
     return entry;
   }
 
@@ -308,27 +345,40 @@ export class DatabaseTransaction implements Disposable {
 
   private write<Result>(what: string, statement: () => Result): Result {
     this.enterWriting(what);
-    // The first statement of repeatable read fixes what all see, also when it looks at nothing itself.
-    if (this.inner.isolation === 'repeatable read') this.inner.snapshot().release();
+    this.fixSnapshot();
     const before = this.changes;
+    this.statements++;
     try {
       return statement();
     } catch (error) {
       this.failedBy(error, before);
       throw error;
     } finally {
+      this.statements--;
       this.endStatement();
     }
   }
 
+  /** The first statement of repeatable read fixes what all see, also when it looks at nothing itself. */
+  private fixSnapshot(): void {
+    if (this.inner.isolation === 'repeatable read') this.snapshot().release();
+  }
+
+  private snapshot(): Snapshot {
+    const snapshot = this.inner.snapshot();
+    if (this.inner.isolation === 'repeatable read') this.filesKnown ??= this.core.files.now;
+    return snapshot;
+  }
+
   private enter(): void {
+    this.refuseWhenEnded();
+    if (this.inner.state === 'failed') throw hasFailed(this.inner.failure);
+  }
+
+  private refuseWhenEnded(): void {
+    this.refuseWhenClosed();
     this.core.check();
-    const { state } = this.inner;
-    if (state === 'open') return;
-    if (state !== 'failed') throw ended();
-    throw new StorageError('25P02', 'a statement of this transaction has failed: it can only be rolled back', {
-      hint: 'Roll it back, or back to a savepoint that was begun before that statement.',
-    });
+    if (!this.isOpen) throw ended();
   }
 
   private enterWriting(what: string, needsDirectory = true): void {
@@ -340,6 +390,14 @@ export class DatabaseTransaction implements Disposable {
   private refuseWhileLoading(what: string): void {
     if (this.load_ === undefined) return;
     throw new StorageError('55006', `cannot ${what}: a load is going on in this transaction`);
+  }
+
+  /** What ends a part of a transaction, or all of it, would keep one half of a statement and lose the other. */
+  private refuseWithinStatement(what: string): void {
+    if (this.statements === 0) return;
+    throw new StorageError('55006', `cannot ${what}: a statement of this transaction is under way`, {
+      detail: 'Its rows, or its changes, come from a function that has called.',
+    });
   }
 
   private failedBy(error: unknown, before: number): void {
@@ -359,14 +417,15 @@ export class DatabaseTransaction implements Disposable {
   }
 
   private prepareCommit(): void {
-    this.core.check();
-    if (!this.isOpen) throw ended();
+    this.refuseWhenEnded();
     this.refuseWhileLoading('commit');
-    if (this.inner.state === 'failed') {
+    this.refuseWithinStatement('commit');
+    const { state, failure } = this.inner;
+    if (state === 'failed') {
       this.rollback();
-      throw new StorageError('25P02', 'the transaction was rolled back: one of its statements had failed');
+      throw hadFailed(failure);
     }
-    this.core.closeScansOf(this);
+    this.core.closeScansOf(this, 'its transaction has ended');
   }
 
   /** It has ended, one way or the other: nothing is held any more. */
@@ -374,20 +433,4 @@ export class DatabaseTransaction implements Disposable {
     this.core.locks.release(this);
     this.core.open.delete(this);
   }
-}
-
-/** What a transaction lends is of no use once its function has returned: one that goes on afterwards is a mistake. */
-export function refusePromise(method: string, result: unknown): void {
-  if (typeof (result as { then?: unknown } | undefined)?.then !== 'function') return;
-  throw new TypeError(
-    `the function given to ${method} returned a promise, which would go on after the end: use transactionAsync`,
-  );
-}
-
-function ended(): StorageError {
-  return new StorageError('25P01', 'the transaction has ended');
-}
-
-function interrupted(): StorageError {
-  return new StorageError('57014', 'the load was stopped');
 }

@@ -379,7 +379,7 @@ describe('loading', () => {
       /8 columns, and the batch 7/,
     );
     expect(() => database.insert(part, [{ ...row(1), p_brand: 'x'.repeat(11) }])).toThrow(
-      /table "part": column "p_brand"/,
+      /table "part", rows\[0\]: column "p_brand"/,
     );
     database.close();
   });
