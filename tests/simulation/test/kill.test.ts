@@ -18,6 +18,8 @@ const SEED = Number(process.env.BLOCKWRIGHT_KILL_SEED ?? Date.now() % 1_000_000)
 /** The most that a child gets to commit. */
 const MOST_COMMITS = 120;
 const MOST_OPENING_MS = 150;
+/** How long after a commit a child dies at the latest, in milliseconds: some transactions long. */
+const MOST_DELAY_MS = 8;
 
 let home: string;
 let data: string;
@@ -36,11 +38,13 @@ function draw(counter: number): number {
   return ((x ^ (x >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** When a child dies: so many milliseconds after it began to open the directory, or after so many commits. */
+/** When a child dies: so many milliseconds after it began to open the directory, or after its n-th commit. */
 interface Life {
   readonly kind: 'honest' | 'early' | 'idle';
   readonly openingMs?: number;
   readonly commits?: number;
+  /** After the commit: without it, every child would die just after one. */
+  readonly delayMs?: number;
 }
 
 /** Lets a child work, and kills it; gives what it wrote down. */
@@ -52,17 +56,16 @@ async function live(life: Life, seed: number): Promise<string> {
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let [output, errors] = ['', ''];
+  let isDoomed = false;
   child.stderr.on('data', (bytes) => {
     errors += String(bytes);
   });
   child.stdout.on('data', (bytes) => {
-    const isFirst = output === '';
     output += String(bytes);
-    const { openingMs, commits = 0 } = life;
-    if (openingMs === undefined ? output.split('.').length > commits : isFirst) {
-      if (openingMs === undefined) child.kill('SIGKILL');
-      else setTimeout(() => child.kill('SIGKILL'), openingMs);
-    }
+    const { openingMs, commits = 0, delayMs = 0 } = life;
+    if (isDoomed || (openingMs === undefined && output.split('.').length <= commits)) return;
+    isDoomed = true;
+    setTimeout(() => child.kill('SIGKILL'), openingMs ?? delayMs);
   });
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   if (signal !== 'SIGKILL') throw new Error(`the child ended by itself, with status ${code}: ${errors}`);
@@ -104,12 +107,13 @@ describe('a child that is killed', () => {
       initdb(data, { blockSize: '2kB', walSegmentSize: '1MB' });
       const expected = new Expected();
       for (let kill = 0; kill < KILLS; kill++) {
-        const commits = 1 + Math.floor(draw(kill * 2) * MOST_COMMITS);
-        expected.read(await live({ kind: 'honest', commits }, SEED + kill));
+        const commits = 1 + Math.floor(draw(kill * 3) * MOST_COMMITS);
+        const delayMs = draw(kill * 3 + 2) * MOST_DELAY_MS;
+        expected.read(await live({ kind: 'honest', commits, delayMs }, SEED + kill));
         // After one in three, another child is killed while it recovers what the first one left.
-        const openingMs = draw(kill * 2 + 1) * MOST_OPENING_MS;
+        const openingMs = draw(kill * 3 + 1) * MOST_OPENING_MS;
         if (kill % 3 === 1) await live({ kind: 'idle', openingMs }, SEED + kill);
-        const when = `seed ${SEED}, kill ${kill} after ${commits} commits, then ${openingMs} ms`;
+        const when = `seed ${SEED}, kill ${kill} ${delayMs} ms after ${commits} commits, then ${openingMs} ms`;
         expect(verify(expected), when).toEqual([]);
       }
       expect(expected.acknowledged).toBeGreaterThan(KILLS * 5);
