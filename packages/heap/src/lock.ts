@@ -6,10 +6,12 @@ import { type PageMemory, pageIsAllVisible } from '@blockwright/page';
 import { rowLockCovers, type Snapshot, type Transaction } from '@blockwright/transam';
 import {
   HEAP_HOT_UPDATED,
+  HEAP_XMAX_INVALID,
   setTupleCtid,
   setTupleInfomask2,
   tupleCtidBlock,
   tupleCtidOffset,
+  tupleInfomask,
   tupleInfomask2,
   tupleXmax,
   tupleXmin,
@@ -17,6 +19,7 @@ import {
 import { VISIBILITYMAP_ALL_FROZEN, type VisibilityMap } from '@blockwright/visibilitymap';
 import { RM_HEAP } from '@blockwright/wal';
 import { Admission } from './admission.ts';
+import { rowIsLocked } from './errors.ts';
 import { setXmax } from './header-change.ts';
 import {
   BLOCK_MAP,
@@ -26,7 +29,7 @@ import {
   XLH_LOCK_ALL_FROZEN_CLEARED,
   XLOG_HEAP_LOCK,
 } from './record-format.ts';
-import { lockInfomask, modeInfomask2, rowModeName } from './row-modes.ts';
+import { heldMode, lockInfomask, modeInfomask2, modesConflict, rowModeName } from './row-modes.ts';
 import { TM_OK } from './visibility-update.ts';
 import type { TransactionWriterParts } from './writer-parts.ts';
 
@@ -58,9 +61,14 @@ export function lockRow(
       writeLock(parts, admission.pos, id, block, offset, xid, mode);
       return TM_OK;
     }
+    if (!isOwn) {
+      const newer = nextOf(relation.pool.memory(id), admission.pos, block, offset);
+      overNewerVersions(parts, heldXid, newer, (m, pos, at) => refuseConflict(parts, transaction, mode, m, pos, at));
+      overNewerVersions(parts, heldXid, newer, (_m, _pos, at) =>
+        locks.hold(transaction, locator, at.block, at.offset, name),
+      );
+    }
     locks.hold(transaction, locator, block, offset, name);
-    const m = relation.pool.memory(id);
-    if (!isOwn) lockNewerVersions(parts, transaction, mode, heldXid, nextOf(m, admission.pos, block, offset));
     return TM_OK;
   } finally {
     relation.pool.unpin(id);
@@ -137,35 +145,53 @@ function nextOf(m: PageMemory, pos: number, block: BlockNumber, offset: OffsetNu
 }
 
 /**
- * The key-share lock of a row whose update is in progress holds for its newer versions, too: whoever comes after that
- * update has committed finds it there. PostgreSQL: `heap_lock_updated_tuple`.
+ * Visits the newer versions of a row whose update is in progress: a key-share lock holds for them, too, so that whoever
+ * comes after that update has committed finds it there. PostgreSQL: `heap_lock_updated_tuple`.
  */
-function lockNewerVersions(
+function overNewerVersions(
   parts: TransactionWriterParts,
-  transaction: Transaction,
-  mode: number,
   updater: Xid,
   first: Version | undefined,
+  visit: (m: PageMemory, pos: number, at: Version) => void,
 ): void {
-  const { relation, transactions, locator } = parts;
+  const { pool, main } = parts.relation;
   const admission = new Admission();
   let previousXmax = updater;
   let version = first;
   while (version !== undefined) {
     const { block, offset } = version;
-    version = undefined;
-    if (!relation.main.hasBlock(block)) return;
-    const id = relation.pool.pin(relation.main, block);
+    if (!main.hasBlock(block)) return;
+    const id = pool.pin(main, block);
     try {
-      const m = relation.pool.memory(id);
-      if (!admission.find(parts, m, relation.pool.base(id), block, offset)) return;
+      const m = pool.memory(id);
+      if (!admission.find(parts, m, pool.base(id), block, offset)) return;
       const { pos } = admission;
       if (tupleXmin(m, pos) !== previousXmax) return;
-      transactions.locks.hold(transaction, locator, block, offset, rowModeName(mode));
+      visit(m, pos, version);
       previousXmax = tupleXmax(m, pos);
-      if (previousXmax !== 0) version = nextOf(m, pos, block, offset);
+      version = previousXmax === 0 ? undefined : nextOf(m, pos, block, offset);
     } finally {
-      relation.pool.unpin(id);
+      pool.unpin(id);
     }
   }
+}
+
+/** The open transaction that made a version may have deleted or locked it since: that is in the way of a lock on the row. */
+function refuseConflict(
+  parts: TransactionWriterParts,
+  transaction: Transaction,
+  mode: number,
+  m: PageMemory,
+  pos: number,
+  { block, offset }: Version,
+): void {
+  const { relation, transactions } = parts;
+  const xmax = tupleXmax(m, pos);
+  const infomask = tupleInfomask(m, pos);
+  if (xmax === 0 || (infomask & HEAP_XMAX_INVALID) !== 0) return;
+  if (!transactions.isInProgress(xmax) || transaction.isCurrent(xmax)) return;
+  const held = heldMode(infomask, tupleInfomask2(m, pos));
+  if (!modesConflict(held, mode)) return;
+  const holder = transactions.topXidOf(xmax);
+  throw rowIsLocked(relation.name, block, offset, rowModeName(mode), rowModeName(held), holder);
 }

@@ -192,6 +192,39 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     bench.close();
   });
 
+  it('refuses a key-share lock of a row whose newer version its open transaction has deleted or locked', () => {
+    const bench = benchWithRows(size);
+    const { writer, transactions } = bench;
+    for (const [after, isRefused] of [
+      ['delete', true],
+      ['lock', true],
+      ['rolled back', false],
+    ] as const) {
+      const one = transactions.begin();
+      const other = transactions.begin();
+      const [before, ofOther] = [one.snapshot(), other.snapshot()];
+      writer.update(one, 0, 2, [2, 1, ''], before, true);
+      one.nextCommand();
+      const snapshot = one.snapshot();
+      const { block, offset } = writer;
+      const level = one.savepoint();
+      if (after === 'lock') writer.lock(one, block, offset, 'update', snapshot);
+      else writer.delete(one, block, offset, snapshot);
+      if (after === 'rolled back') one.rollbackTo(level);
+      const lock = () => writer.lock(other, 0, 2, 'key share', ofOther);
+      if (isRefused) {
+        expect(lock).toThrow(expect.objectContaining({ code: '55P03', message: expect.stringContaining('offset') }));
+        expect(transactions.locks.isEmpty).toBe(true);
+      } else {
+        expect(lock()).toBe(TM_OK);
+      }
+      for (const each of [before, snapshot, ofOther]) each.release();
+      one.abort();
+      other.abort();
+    }
+    bench.close();
+  });
+
   it('says where a row is that was updated meanwhile, and refuses it in repeatable read', () => {
     const bench = benchWithRows(size);
     const { writer, transactions } = bench;
