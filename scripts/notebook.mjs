@@ -12,7 +12,7 @@ const DOCS = join(root, 'docs');
 const RUNS = [
   { name: 'geometry', args: ['geometry'] },
   { name: 'compactify', args: ['compactify'] },
-  { name: 'recovery', args: ['recovery', '--peers=postgres'] },
+  { name: 'recovery', args: ['recovery', '--rows=100000', '--updates=100000', '--peers=postgres'] },
   { name: 'commit', args: ['commit'] },
   { name: 'checksum', args: ['checksum'] },
   { name: 'tidstore', args: ['tidstore'] },
