@@ -1,11 +1,8 @@
 // A PRUNE record read back: for redo, and for describing it. PostgreSQL: `heap_xlog_prune_freeze`, heapam_xlog.c;
 // `heap_xlog_deserialize_prune_and_freeze`, heapdesc.c.
 import { REDO_MISSING, REDO_NEEDED, type RedoPages } from '@blockwright/access';
+import { ForkNumber, isStorageError } from '@blockwright/base';
 import {
-  itemPosition,
-  LP_NORMAL,
-  linePointer,
-  lpFlags,
   markLinePointerDead,
   markLinePointerRedirect,
   markLinePointerUnused,
@@ -25,7 +22,11 @@ import {
   XLHP_HAS_NOW_UNUSED_ITEMS,
   XLHP_HAS_REDIRECTIONS,
 } from './record-format.ts';
-import { cannotRedo } from './redo-error.ts';
+import { cannotRedo, needBlockData, needData, needSaneBounds, redoBlock } from './redo-error.ts';
+import { redoPosition } from './redo-tuple.ts';
+
+/** Reason and flags; the conflict horizon is not asked for in redo. */
+const PRUNE_LEAST_BYTES = 2;
 
 /** Where in a PRUNE record everything is; used again. */
 export class PruneRecord {
@@ -39,10 +40,17 @@ export class PruneRecord {
   unusedAt = 0;
   frozenAt = 0;
 
-  /** Reads where things are. @returns false when the record has no data: an image stands for it. */
+  /**
+   * Reads where things are. @returns false when the record has no data: an image stands for it.
+   * @throws StorageError XX001 when the data is cut short.
+   */
   read(record: WalRecord): boolean {
     const index = record.indexOf(BLOCK_NEW);
     if (index < 0 || record.blockDataLength[index] === 0) return false;
+    const countAt = (place: number): number => {
+      needBlockData(record, index, place + 2 - record.blockDataAt[index]);
+      return record.u16(place);
+    };
     const flags = record.u8(record.dataAt + 1);
     let at = record.blockDataAt[index];
     this.planCount = 0;
@@ -50,26 +58,27 @@ export class PruneRecord {
     this.deadCount = 0;
     this.unusedCount = 0;
     if ((flags & XLHP_HAS_FREEZE_PLANS) !== 0) {
-      this.planCount = record.u16(at);
+      this.planCount = countAt(at);
       this.plansAt = at + 4;
       at = this.planAt(this.planCount);
     }
     if ((flags & XLHP_HAS_REDIRECTIONS) !== 0) {
-      this.redirectedCount = record.u16(at);
+      this.redirectedCount = countAt(at);
       this.redirectedAt = at + 2;
       at += 2 + (this.redirectedCount << 2);
     }
     if ((flags & XLHP_HAS_DEAD_ITEMS) !== 0) {
-      this.deadCount = record.u16(at);
+      this.deadCount = countAt(at);
       this.deadAt = at + 2;
       at += 2 + (this.deadCount << 1);
     }
     if ((flags & XLHP_HAS_NOW_UNUSED_ITEMS) !== 0) {
-      this.unusedCount = record.u16(at);
+      this.unusedCount = countAt(at);
       this.unusedAt = at + 2;
       at += 2 + (this.unusedCount << 1);
     }
     this.frozenAt = at;
+    needBlockData(record, index, at - record.blockDataAt[index]);
     return true;
   }
 
@@ -96,13 +105,15 @@ export class PruneRedo {
 
   redo(record: WalRecord): void {
     const { pages, prune } = this;
-    const index = record.indexOf(BLOCK_NEW);
+    needData(record, PRUNE_LEAST_BYTES);
+    const index = redoBlock(record, BLOCK_NEW, ForkNumber.main);
     const found = pages.fetch(record, index);
     if (found === REDO_MISSING) return;
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED && prune.read(record)) {
+      needSaneBounds(m, base, pages.pool.geometry, record, index);
       this.linePointers(record, index, m, base);
-      if (prune.prunes) this.compact(m, base, (record.u8(record.dataAt + 1) & XLHP_CLEANUP_LOCK) !== 0);
+      if (prune.prunes) this.compact(record, index, m, base, (record.u8(record.dataAt + 1) & XLHP_CLEANUP_LOCK) !== 0);
       this.freeze(record, index, m, base);
       pages.changed(buffer, record);
     }
@@ -126,31 +137,35 @@ export class PruneRedo {
     }
   }
 
-  private compact(m: PageMemory, base: number, moves: boolean): void {
+  private compact(record: WalRecord, index: number, m: PageMemory, base: number, moves: boolean): void {
     const { pool, stats, scratch, compaction } = this.pages;
     const started = stats.timing ? performance.now() : 0;
-    if (moves) pageRepairFragmentation(m, base, pool.geometry, scratch, compaction);
-    else pageTruncateLinePointerArray(m, base, pool.geometry);
+    try {
+      if (moves) pageRepairFragmentation(m, base, pool.geometry, scratch, compaction);
+      else pageTruncateLinePointerArray(m, base, pool.geometry);
+    } catch (error) {
+      throw isStorageError(error) ? cannotRedo(record, index, error.message) : error;
+    }
     stats.compactions++;
     if (stats.timing) stats.compactionMs += performance.now() - started;
   }
 
   private freeze(record: WalRecord, index: number, m: PageMemory, base: number): void {
     const { prune } = this;
+    const { geometry } = this.pages.pool;
+    const start = record.blockDataAt[index];
     let at = prune.frozenAt;
-    const last = pageMaxOffset(m, base);
     for (let i = 0; i < prune.planCount; i++) {
       const plan = prune.planAt(i);
       const xmax = record.u32(plan);
       const infomask2 = record.u16(plan + 4);
       const infomask = record.u16(plan + 6);
-      for (let left = record.u16(plan + 10); left > 0; left--) {
-        const offset = record.u16(at);
+      const count = record.u16(plan + 10);
+      needBlockData(record, index, at - start + (count << 1));
+      for (let left = count; left > 0; left--) {
+        const position = redoPosition(m, base, geometry, record.u16(at), record, index);
         at += 2;
-        if (offset < 1 || offset > last || lpFlags(linePointer(m, base, offset)) !== LP_NORMAL) {
-          throw cannotRedo(record, index, `no tuple stands at offset ${offset}, which is to be frozen`);
-        }
-        freezeTuple(m, itemPosition(m, base, offset), xmax, infomask, infomask2);
+        freezeTuple(m, position, xmax, infomask, infomask2);
       }
     }
   }

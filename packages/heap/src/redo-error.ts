@@ -1,5 +1,7 @@
-// What redo meets on a page that cannot be: the record fits no page like this one.
-import { lsnText, StorageError } from '@blockwright/base';
+// What redo meets that cannot be: a record that no page like this one can have been followed by, or that is none.
+import { FORK_NAMES, type ForkNumber, lsnText, StorageError } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { type PageMemory, pageBoundsAreSane } from '@blockwright/page';
 import type { WalRecord } from '@blockwright/wal';
 
 /** A record that the page, as it is, cannot have been followed by. PostgreSQL: `elog(PANIC, "invalid lp")`. */
@@ -13,4 +15,42 @@ export function cannotRedo(record: WalRecord, index: number, why: string): Stora
       hint: 'Restore the data directory from a copy. Pages that were written without full-page images can be torn by a crash.',
     },
   );
+}
+
+/** A record whose checksum is right, and that no heap has written. */
+export function malformed(record: WalRecord, why: string): StorageError {
+  return new StorageError('XX001', `the WAL record at ${lsnText(record.lsn)} cannot be replayed: ${why}`, {
+    detail: 'The record is whole, by its checksum; but it is not as records of its kind are.',
+    hint: 'Restore the data directory from a copy, and report this: the WAL was written so.',
+  });
+}
+
+/** Index of the block reference with that id. @throws StorageError XX001 when there is none, or it is of another fork. */
+export function redoBlock(record: WalRecord, id: number, fork: ForkNumber): number {
+  const index = record.indexOf(id);
+  if (index < 0) throw malformed(record, `it has no block reference ${id}`);
+  if (record.fork[index] !== fork) {
+    const is = FORK_NAMES[record.fork[index] as ForkNumber];
+    throw malformed(record, `its block reference ${id} is of fork ${is}, not ${FORK_NAMES[fork]}`);
+  }
+  return index;
+}
+
+/** @throws StorageError XX001 unless the record has so many bytes of main data at least. */
+export function needData(record: WalRecord, bytes: number): void {
+  if (record.dataLength < bytes) {
+    throw malformed(record, `it has ${record.dataLength} bytes of data, where ${bytes} are needed`);
+  }
+}
+
+/** @throws StorageError XX001 unless the block reference has so many bytes of data at least. */
+export function needBlockData(record: WalRecord, index: number, bytes: number): void {
+  if (record.blockDataLength[index] >= bytes) return;
+  const has = record.blockDataLength[index];
+  throw cannotRedo(record, index, `the record has ${has} bytes of data for it, where ${bytes} are needed`);
+}
+
+/** @throws StorageError XX001 when the page's bounds cannot be believed: an image can have brought them. */
+export function needSaneBounds(m: PageMemory, base: number, g: BlockGeometry, record: WalRecord, index: number): void {
+  if (!pageBoundsAreSane(m, base, g)) throw cannotRedo(record, index, 'the bounds in its page header are damaged');
 }

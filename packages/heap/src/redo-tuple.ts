@@ -2,15 +2,19 @@
 import type { BlockNumber, OffsetNumber, Xid } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import {
+  itemIsInBounds,
   LP_NORMAL,
+  LP_UNUSED,
   linePointer,
   lpFlags,
+  lpLength,
   lpOffset,
   PAI_IS_HEAP,
   PAI_OVERWRITE,
   type PageMemory,
   pageMaxOffset,
   pageReserveItem,
+  pageSpecial,
   pageUpper,
 } from '@blockwright/page';
 import {
@@ -27,27 +31,33 @@ import {
 import type { WalRecord } from '@blockwright/wal';
 import { setXmax } from './header-change.ts';
 import { infomask2OfInfobits, infomaskOfInfobits } from './record-format.ts';
-import { cannotRedo } from './redo-error.ts';
+import { cannotRedo, needSaneBounds } from './redo-error.ts';
 
 /** Above this, `set` and `copyWithin` are faster than a loop. */
 const LONG_BYTES = 32;
 
-/** Byte of the tuple at `offset`, in the page's memory. */
+/** Byte of the tuple at `offset`, in the page's memory. @throws StorageError XX001 when there is none. */
 export function redoPosition(
   m: PageMemory,
   base: number,
+  g: BlockGeometry,
   offset: OffsetNumber,
   record: WalRecord,
   index: number,
 ): number {
+  needSaneBounds(m, base, g, record, index);
   if (offset >= 1 && offset <= pageMaxOffset(m, base)) {
     const lp = linePointer(m, base, offset);
-    if (lpFlags(lp) === LP_NORMAL) return base + lpOffset(lp);
+    const isTuple = lpFlags(lp) === LP_NORMAL && lpLength(lp) >= HEAP_TUPLE_HEADER_BYTES;
+    if (isTuple && itemIsInBounds(lp, pageUpper(m, base), pageSpecial(m, base))) return base + lpOffset(lp);
   }
   throw cannotRedo(record, index, `no tuple stands at offset ${offset}`);
 }
 
-/** Makes room for a tuple of `length` bytes at `offset`. @returns where in the page's memory */
+/**
+ * Makes room for a tuple of `length` bytes at `offset`. @returns where in the page's memory
+ * @throws StorageError XX001 when the line pointer is in use or cannot be there, or there is no room.
+ */
 export function redoRoom(
   m: PageMemory,
   base: number,
@@ -57,7 +67,15 @@ export function redoRoom(
   record: WalRecord,
   index: number,
 ): number {
-  if (offset > pageMaxOffset(m, base) + 1) throw cannotRedo(record, index, `offset ${offset} lies too far`);
+  needSaneBounds(m, base, g, record, index);
+  const next = pageMaxOffset(m, base) + 1;
+  if (offset < 1 || offset > next || offset > g.maxHeapTuplesPerPage) {
+    throw cannotRedo(record, index, `the next offset is ${next}, and a tuple is to stand at ${offset}`);
+  }
+  if (offset < next) {
+    const lp = linePointer(m, base, offset);
+    if (lpFlags(lp) !== LP_UNUSED || lpLength(lp) !== 0) throw cannotRedo(record, index, `offset ${offset} is in use`);
+  }
   if (pageReserveItem(m, base, g, length, offset, PAI_OVERWRITE | PAI_IS_HEAP) !== offset) {
     throw cannotRedo(record, index, `there is no room for ${length} bytes at offset ${offset}`);
   }

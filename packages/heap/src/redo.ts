@@ -1,6 +1,6 @@
 // Redo of the heap's records. PostgreSQL: `heap_redo`, `heap2_redo`, heapam_xlog.c.
 import { REDO_MISSING, REDO_NEEDED, type RedoPages } from '@blockwright/access';
-import type { BlockNumber, OffsetNumber } from '@blockwright/base';
+import { type BlockNumber, ForkNumber, type OffsetNumber } from '@blockwright/base';
 import {
   linePointer,
   lpLength,
@@ -20,7 +20,12 @@ import {
   tupleInfomask,
   tupleInfomask2,
 } from '@blockwright/tuple';
-import { setVisibilityBits, VISIBILITYMAP_ALL_FROZEN, VISIBILITYMAP_VALID_BITS } from '@blockwright/visibilitymap';
+import {
+  setVisibilityBits,
+  VISIBILITYMAP_ALL_FROZEN,
+  VISIBILITYMAP_ALL_VISIBLE,
+  VISIBILITYMAP_VALID_BITS,
+} from '@blockwright/visibilitymap';
 import type { ResourceManager, WalRecord } from '@blockwright/wal';
 import { PruneRedo } from './prune-redo.ts';
 import {
@@ -28,9 +33,14 @@ import {
   BLOCK_OLD,
   BLOCK_VISIBLE_HEAP,
   BLOCK_VISIBLE_MAP,
+  DELETE_BYTES,
+  INSERT_BYTES,
+  LOCK_BYTES,
   MULTI_INSERT_BYTES,
   MULTI_INSERT_TUPLE_BYTES,
   TUPLE_HEADER_BYTES,
+  UPDATE_BYTES,
+  VISIBLE_BYTES,
   XLH_ALL_VISIBLE_CLEARED,
   XLH_INSERT_ALL_FROZEN_SET,
   XLH_LOCK_ALL_FROZEN_CLEARED,
@@ -48,7 +58,7 @@ import {
   XLOG_HEAP2_VISIBLE,
 } from './record-format.ts';
 import { heapRecords } from './records.ts';
-import { cannotRedo } from './redo-error.ts';
+import { cannotRedo, malformed, needBlockData, needData, redoBlock } from './redo-error.ts';
 import { clearMapBits } from './redo-map.ts';
 import { afterHeader, copyOnPage, redoBytes, redoHeader, redoPosition, redoRoom, redoXmax } from './redo-tuple.ts';
 
@@ -114,15 +124,17 @@ class HeapRedo {
 
   private insert(record: WalRecord): void {
     const { pages } = this;
+    needData(record, INSERT_BYTES);
     const offset = record.u16(record.dataAt);
     const clears = (record.u8(record.dataAt + 2) & XLH_ALL_VISIBLE_CLEARED) !== 0;
-    const index = record.indexOf(BLOCK_NEW);
+    const index = redoBlock(record, BLOCK_NEW, ForkNumber.main);
     const block = record.block[index];
     if (clears) clearMapBits(pages, record, block, block, VISIBILITYMAP_VALID_BITS);
     const found = this.newPage(record, index);
     if (found === REDO_MISSING) return;
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED) {
+      needBlockData(record, index, TUPLE_HEADER_BYTES);
       const from = record.blockDataAt[index];
       const bytes = record.blockDataLength[index] - TUPLE_HEADER_BYTES;
       const length = HEAP_TUPLE_HEADER_BYTES + bytes;
@@ -137,17 +149,18 @@ class HeapRedo {
 
   private delete(record: WalRecord): void {
     const { pages } = this;
+    needData(record, DELETE_BYTES);
     const { dataAt } = record;
     const offset = record.u16(dataAt + 4);
     const clears = (record.u8(dataAt + 7) & XLH_ALL_VISIBLE_CLEARED) !== 0;
-    const index = record.indexOf(BLOCK_NEW);
+    const index = redoBlock(record, BLOCK_NEW, ForkNumber.main);
     const block = record.block[index];
     if (clears) clearMapBits(pages, record, block, block, VISIBILITYMAP_VALID_BITS);
     const found = pages.fetch(record, index);
     if (found === REDO_MISSING) return;
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED) {
-      const pos = redoPosition(m, base, offset, record, index);
+      const pos = redoPosition(m, base, pages.pool.geometry, offset, record, index);
       redoXmax(m, pos, record.u32(dataAt), record.u8(dataAt + 6));
       setTupleInfomask2(m, pos, tupleInfomask2(m, pos) & ~HEAP_HOT_UPDATED);
       setTupleCtid(m, pos, block, offset);
@@ -160,9 +173,10 @@ class HeapRedo {
 
   private lock(record: WalRecord): void {
     const { pages } = this;
+    needData(record, LOCK_BYTES);
     const { dataAt } = record;
     const offset = record.u16(dataAt + 4);
-    const index = record.indexOf(BLOCK_NEW);
+    const index = redoBlock(record, BLOCK_NEW, ForkNumber.main);
     const block = record.block[index];
     if ((record.u8(dataAt + 7) & XLH_LOCK_ALL_FROZEN_CLEARED) !== 0) {
       clearMapBits(pages, record, block, block, VISIBILITYMAP_ALL_FROZEN);
@@ -171,7 +185,7 @@ class HeapRedo {
     if (found === REDO_MISSING) return;
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED) {
-      const pos = redoPosition(m, base, offset, record, index);
+      const pos = redoPosition(m, base, pages.pool.geometry, offset, record, index);
       redoXmax(m, pos, record.u32(dataAt), record.u8(dataAt + 6));
       if (isXmaxLockOnly(tupleInfomask(m, pos))) {
         setTupleInfomask2(m, pos, tupleInfomask2(m, pos) & ~HEAP_HOT_UPDATED);
@@ -184,10 +198,11 @@ class HeapRedo {
 
   private update(record: WalRecord, isHot: boolean): void {
     const { pages } = this;
+    needData(record, UPDATE_BYTES);
     const { dataAt } = record;
     const flags = record.u8(dataAt + 7);
-    const newIndex = record.indexOf(BLOCK_NEW);
-    const otherIndex = record.indexOf(BLOCK_OLD);
+    const newIndex = redoBlock(record, BLOCK_NEW, ForkNumber.main);
+    const otherIndex = record.indexOf(BLOCK_OLD) < 0 ? -1 : redoBlock(record, BLOCK_OLD, ForkNumber.main);
     const oldIndex = otherIndex < 0 ? newIndex : otherIndex;
     if ((flags & (XLH_ALL_VISIBLE_CLEARED | XLH_UPDATE_NEW_ALL_VISIBLE_CLEARED)) !== 0) {
       const oldBlock = record.block[(flags & XLH_ALL_VISIBLE_CLEARED) === 0 ? newIndex : oldIndex];
@@ -205,7 +220,7 @@ class HeapRedo {
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED) {
       const block = record.block[index];
-      const oldPos = redoPosition(m, base, record.u16(record.dataAt + 4), record, index);
+      const oldPos = redoPosition(m, base, pages.pool.geometry, record.u16(record.dataAt + 4), record, index);
       this.putNew(record, index, m, base, flags, oldPos);
       leaveOld(m, base, oldPos, record, block, isHot);
       if ((flags & XLH_ALL_VISIBLE_CLEARED) !== 0) pageClearAllVisible(m, base);
@@ -219,7 +234,7 @@ class HeapRedo {
     const oldFound = pages.fetch(record, oldIndex);
     if (oldFound === REDO_NEEDED) {
       const { memory: m, base } = pages;
-      const oldPos = redoPosition(m, base, record.u16(record.dataAt + 4), record, oldIndex);
+      const oldPos = redoPosition(m, base, pages.pool.geometry, record.u16(record.dataAt + 4), record, oldIndex);
       leaveOld(m, base, oldPos, record, record.block[newIndex], false);
       if ((flags & XLH_ALL_VISIBLE_CLEARED) !== 0) pageClearAllVisible(m, base);
       pages.changed(pages.buffer, record);
@@ -239,6 +254,9 @@ class HeapRedo {
   /** The new version, of which the old one at `oldPos` of the same page may have the first and the last bytes. */
   private putNew(record: WalRecord, index: number, m: PageMemory, base: number, flags: number, oldPos: number): void {
     const { dataAt } = record;
+    const lengths =
+      ((flags & XLH_UPDATE_PREFIX_FROM_OLD) === 0 ? 0 : 2) + ((flags & XLH_UPDATE_SUFFIX_FROM_OLD) === 0 ? 0 : 2);
+    needBlockData(record, index, lengths + TUPLE_HEADER_BYTES);
     let at = record.blockDataAt[index];
     const end = at + record.blockDataLength[index];
     let prefix = 0;
@@ -260,7 +278,15 @@ class HeapRedo {
     const hoff = record.u8(headerAt + 4);
     const bitmap = hoff - HEAP_TUPLE_HEADER_BYTES;
     // Before room is made the old tuple's end is known by its line pointer; making room moves nothing.
-    const oldEnd = suffix === 0 ? 0 : oldPos + tupleLength(m, base, record.u16(dataAt + 4));
+    let oldEnd = 0;
+    if (prefix + suffix !== 0) {
+      const oldLength = tupleLength(m, base, record.u16(dataAt + 4));
+      oldEnd = oldPos + oldLength;
+      const oldBytes = oldLength - tupleHoff(m, oldPos);
+      if (prefix > oldBytes || suffix > oldBytes || bitmap < 0 || bitmap > given) {
+        throw cannotRedo(record, index, 'the old version has not the bytes that the new one is to share with it');
+      }
+    }
     const pos = redoRoom(m, base, this.pages.pool.geometry, offset, length, record, index);
     redoHeader(m, pos, record, headerAt, record.xid, record.u32(dataAt + 8), record.block[index], offset);
     let to = afterHeader(pos);
@@ -280,9 +306,16 @@ class HeapRedo {
 
   private visible(record: WalRecord): void {
     const { pages } = this;
+    needData(record, VISIBLE_BYTES);
     const bits = record.u8(record.dataAt + 4) & VISIBILITYMAP_VALID_BITS;
-    const heapIndex = record.indexOf(BLOCK_VISIBLE_HEAP);
+    const heapIndex = redoBlock(record, BLOCK_VISIBLE_HEAP, ForkNumber.main);
     const block = record.block[heapIndex];
+    const mapIndex = redoBlock(record, BLOCK_VISIBLE_MAP, ForkNumber.vm);
+    const { geometry } = pages.pool;
+    if ((bits & VISIBILITYMAP_ALL_VISIBLE) === 0) throw malformed(record, `it is to set the bits ${bits} of a map`);
+    if (geometry.vmBlockOf(block) !== record.block[mapIndex]) {
+      throw malformed(record, `block ${record.block[mapIndex]} of a map has no bits of block ${block}`);
+    }
     // The page first: a map may say less than its page, never more.
     const heapFound = pages.fetch(record, heapIndex);
     if (heapFound === REDO_NEEDED) {
@@ -290,11 +323,11 @@ class HeapRedo {
       pages.changed(pages.buffer, record);
     }
     if (heapFound !== REDO_MISSING) pages.release(pages.buffer);
-    const found = pages.fetch(record, record.indexOf(BLOCK_VISIBLE_MAP));
+    const found = pages.fetch(record, mapIndex);
     if (found === REDO_MISSING) return;
     const { buffer } = pages;
     if (found === REDO_NEEDED) {
-      setVisibilityBits(pages.memory, pages.base, pages.pool.geometry, block, bits);
+      setVisibilityBits(pages.memory, pages.base, geometry, block, bits);
       pages.changed(buffer, record);
     }
     pages.release(buffer);
@@ -303,10 +336,12 @@ class HeapRedo {
   private multiInsert(record: WalRecord): void {
     const { pages } = this;
     const { dataAt } = record;
+    needData(record, MULTI_INSERT_BYTES);
     const flags = record.u8(dataAt);
     const count = record.u16(dataAt + 2);
     const isInit = (record.info & XLOG_HEAP_INIT_PAGE) !== 0;
-    const index = record.indexOf(BLOCK_NEW);
+    if (!isInit) needData(record, MULTI_INSERT_BYTES + (count << 1));
+    const index = redoBlock(record, BLOCK_NEW, ForkNumber.main);
     const block = record.block[index];
     const clears = (flags & XLH_ALL_VISIBLE_CLEARED) !== 0;
     if (clears) clearMapBits(pages, record, block, block, VISIBILITYMAP_VALID_BITS);
@@ -314,11 +349,14 @@ class HeapRedo {
     if (found === REDO_MISSING) return;
     const { buffer, memory: m, base } = pages;
     if (found === REDO_NEEDED) {
-      let at = record.blockDataAt[index];
+      const start = record.blockDataAt[index];
+      let at = start;
       for (let i = 0; i < count; i++) {
-        at += (at - record.blockDataAt[index]) & 1;
+        at += (at - start) & 1;
+        needBlockData(record, index, at - start + MULTI_INSERT_TUPLE_BYTES);
         const offset = isInit ? i + 1 : record.u16(dataAt + MULTI_INSERT_BYTES + (i << 1));
         const bytes = record.u16(at);
+        needBlockData(record, index, at - start + MULTI_INSERT_TUPLE_BYTES + bytes);
         const length = HEAP_TUPLE_HEADER_BYTES + bytes;
         const pos = redoRoom(m, base, pages.pool.geometry, offset, length, record, index);
         redoHeader(m, pos, record, at + 2, record.xid, 0, block, offset);
