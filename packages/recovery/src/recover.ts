@@ -12,6 +12,7 @@ import { joinPath, type Vfs } from '@blockwright/vfs';
 import { type ResourceManager, type WalReader, walPageBoundary } from '@blockwright/wal';
 import type { CheckpointReport } from './checkpoint-report.ts';
 import type { Checkpointer } from './checkpointer.ts';
+import { fillGaps, refuseUnexplainedGaps } from './gaps.ts';
 import { redoManagers } from './managers.ts';
 import { NextXid } from './next-xid.ts';
 import { type Redone, redoSteps } from './redo.ts';
@@ -140,12 +141,14 @@ class Recovery {
     const startedMs = this.clock();
     const extent: WalExtent = yield* walExtentSteps(this.reader, directory, current);
     const verifySeconds = (this.clock() - startedMs) / 1000;
+    const { data } = startPoint;
+    const made = new Set(data.pendingCreates.map(({ locator }) => locator.relfilenode));
+    refuseUnexplainedGaps(storage, this.reader, data.redo, (relfilenode) => made.has(relfilenode));
     pool.wal = walOnDisk(extent.end);
     if (current.state !== 'in crash recovery') control.update({ state: 'in crash recovery' });
     yield* syncDirectorySteps(vfs, directory);
     removeUnlogged(pool, storage);
-    storage.fillGaps();
-    const { data } = startPoint;
+    fillGaps(storage, this.options.onLog);
     const counters: RedoCounters = {
       nextXid: new NextXid(data.nextXid, data.nextXidEpoch),
       nextOid: data.nextOid,

@@ -61,6 +61,50 @@ function refused(vfs: MemoryVfs, expected: { message: RegExp; detail?: RegExp; h
   expect(contents(vfs)).toEqual(before);
 }
 
+/** A table of five blocks in segments of two, whose blocks from `changed` on the WAL to be replayed speaks of. */
+function inSegments(changed: number): { vfs: MemoryVfs; path: string; table: number } {
+  const vfs = new MemoryVfs();
+  initialize(vfs, DIRECTORY, 1024, 2);
+  const engine = new Engine(vfs, DIRECTORY);
+  const tx = engine.transactions.begin();
+  const table = engine.create(tx);
+  for (let block = 0; block < 5; block++) engine.set(tx, table, [{ block, at: 0, value: 1 }]);
+  tx.commit();
+  engine.checkpoint();
+  const after = engine.transactions.begin();
+  for (let block = changed; block < 5; block++) engine.set(after, table, [{ block, at: 1, value: 2 }]);
+  after.commit();
+  engine.abandon();
+  return { vfs, path: `${DIRECTORY}/base/5/${table}`, table };
+}
+
+describe('a gap between segments', () => {
+  test.each([
+    ['cut', (vfs: MemoryVfs, path: string) => vfs.open(path, 'r+').truncate(1024), 1],
+    ['lost', (vfs: MemoryVfs, path: string) => vfs.unlink(path), 2],
+  ] as const)('that no crash explains is refused: a first segment that was %s', (_how, harm, blocks) => {
+    for (const changed of [5, 3]) {
+      const { vfs, path } = inSegments(changed);
+      harm(vfs, path);
+      for (let i = 0; i < 2; i++) {
+        refused(vfs, {
+          message: new RegExp(`^"${path}" lacks ${blocks} blocks, from block ${2 - blocks} on$`),
+          detail: /^Block 2, which comes after them, was written, and the WAL to be replayed does not speak of it/,
+        });
+      }
+    }
+  });
+
+  test('that one explains is filled, and the log says so', () => {
+    const { vfs, path, table } = inSegments(1);
+    vfs.open(path, 'r+').truncate(1024);
+    const engine = new Engine(vfs, DIRECTORY);
+    expect(engine.log).toContain(`filled 1 block of base/5/${table} with zeros: segment 0 ended before block 1`);
+    expect(engine.read(table)).toHaveLength(5);
+    engine.abandon();
+  });
+});
+
 describe('refused, with nothing changed', () => {
   test('a checkpoint record that cannot be read, with what can be done (J9)', () => {
     const { vfs } = crashed(new MemoryVfs());

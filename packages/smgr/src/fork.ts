@@ -13,6 +13,15 @@ import { forkError, located, whereIn } from './where.ts';
 
 let lastId = 0;
 
+/** Blocks that are missing before others. */
+export interface Gap {
+  readonly fork: Fork;
+  readonly segment: number;
+  /** The first of them. */
+  readonly block: BlockNumber;
+  readonly blocks: number;
+}
+
 export class Fork {
   /** A small positive integer of this handle alone: no other fork of this process has it, had it or will have it. */
   readonly id: number;
@@ -300,18 +309,41 @@ export class Fork {
     }
   }
 
-  /** @internal Fills segments with zeros that are short, or not there, and have later ones with blocks. */
-  fillGaps(): void {
-    this.refuseChange('fill');
+  /** @internal What is missing of segments that are short, or not there, and have later ones with blocks. */
+  gaps(): Gap[] {
+    this.refuseUse();
     const files = this.segmentFiles.list();
     let last = -1;
     for (const file of files) if (file.blocks > 0) last = file.segment;
+    const gaps: Gap[] = [];
     for (let segment = 0; segment < last; segment++) {
-      const blocks = files.find((file) => file.segment === segment)?.blocks ?? 0;
-      if (blocks >= this.segmentBlocks) continue;
-      this.store(((segment << this.segmentShift) + blocks) >>> 0, this.segmentBlocks - blocks, undefined, 0);
-      this.segmentFiles.forgetCounts(0, false);
+      const there = files.find((file) => file.segment === segment)?.blocks ?? 0;
+      const blocks = this.segmentBlocks - there;
+      if (blocks > 0) gaps.push({ fork: this, segment, block: ((segment << this.segmentShift) + there) >>> 0, blocks });
     }
+    return gaps;
+  }
+
+  /** @internal Fills a gap with zeros. */
+  fillGap({ block, blocks }: Gap): void {
+    this.refuseChange('fill');
+    this.store(block, blocks, undefined, 0);
+    this.segmentFiles.forgetCounts(0, false);
+  }
+
+  /** The first block in the segments after `segment` that is not all zero; -1: there is none. */
+  firstWrittenAfter(segment: number): BlockNumber | -1 {
+    this.refuseUse();
+    const block = new Uint8Array(this.mask + 1);
+    for (const file of this.segmentFiles.list()) {
+      if (file.segment <= segment) continue;
+      const first = (file.segment << this.segmentShift) >>> 0;
+      for (let i = 0; i < Math.min(file.blocks, this.segmentBlocks); i++) {
+        this.read(first + i, 1, block, 0);
+        if (block.some((byte) => byte !== 0)) return first + i;
+      }
+    }
+    return -1;
   }
 
   /** Writes blocks into their segments, making those after the first; zeros when there is no `src`. */

@@ -2,6 +2,7 @@
 import {
   checkOptions,
   DEFAULT_TABLESPACE,
+  type ForkNumber,
   GLOBAL_TABLESPACE,
   lowWord,
   type Oid,
@@ -13,6 +14,7 @@ import {
 import type { BlockGeometry } from '@blockwright/geometry';
 import { baseName, joinPath, parentPath, type Vfs } from '@blockwright/vfs';
 import { parseRelationFileName } from './file-names.ts';
+import type { Fork, Gap } from './fork.ts';
 import { PendingSyncs } from './pending-syncs.ts';
 import { StoredRelation } from './relation.ts';
 
@@ -99,28 +101,55 @@ export class StorageManager {
   }
 
   /**
-   * Fills the gaps that a crash left in forks of several segments: it may have kept a later one and lost the end of one
-   * before it. And cuts off what it left of a last block, of which only a part was written. What was lost is in the WAL,
-   * or was never durable: so this comes before redo. PostgreSQL: `EXTENSION_CREATE_RECOVERY`, md.c.
+   * The gaps in forks of several segments: a crash may have kept a later one and lost the end of one before it. Whether
+   * it was a crash that did it is for whoever knows the WAL to say.
    */
-  fillGaps(): void {
+  gaps(): Gap[] {
     this.refuseIfClosed();
-    const base = joinPath(this.directory, 'base');
-    const databases = this.vfs.exists(base) ? this.vfs.readdir(base).filter((name) => /^[1-9]\d{0,9}$/.test(name)) : [];
-    for (const database of databases) this.fillGapsIn(joinPath(base, database), DEFAULT_TABLESPACE, Number(database));
-    this.fillGapsIn(joinPath(this.directory, 'global'), GLOBAL_TABLESPACE, 0);
+    const gaps: Gap[] = [];
+    const seen = new Set<Fork>();
+    for (const { locator, fork: number, segment } of this.relationFiles()) {
+      const fork = segment === 0 ? undefined : this.open(locator).fork(number);
+      if (fork === undefined || seen.has(fork)) continue;
+      seen.add(fork);
+      gaps.push(...fork.gaps());
+    }
+    return gaps;
   }
 
-  private fillGapsIn(directory: string, tablespace: Oid, database: Oid): void {
+  /**
+   * Fills the {@link gaps} with zeros, and cuts off what a crash left of a last block of which only a part was written.
+   * What was lost is in the WAL, or was never durable: so this comes before redo. PostgreSQL:
+   * `EXTENSION_CREATE_RECOVERY`, md.c.
+   * @returns what it filled
+   */
+  fillGaps(): Gap[] {
+    const gaps = this.gaps();
+    for (const { path } of this.relationFiles()) this.cutTail(path);
+    for (const gap of gaps) gap.fork.fillGap(gap);
+    return gaps;
+  }
+
+  private *relationFiles(): Generator<{ path: string; locator: RelationLocator; fork: ForkNumber; segment: number }> {
+    const base = joinPath(this.directory, 'base');
+    const databases = this.vfs.exists(base) ? this.vfs.readdir(base).filter((name) => /^[1-9]\d{0,9}$/.test(name)) : [];
+    for (const database of databases) {
+      yield* this.relationFilesIn(joinPath(base, database), DEFAULT_TABLESPACE, Number(database));
+    }
+    yield* this.relationFilesIn(joinPath(this.directory, 'global'), GLOBAL_TABLESPACE, 0);
+  }
+
+  private *relationFilesIn(
+    directory: string,
+    tablespace: Oid,
+    database: Oid,
+  ): Generator<{ path: string; locator: RelationLocator; fork: ForkNumber; segment: number }> {
     if (!this.vfs.exists(directory)) return;
     for (const name of this.vfs.readdir(directory)) {
       const parsed = parseRelationFileName(name);
       if (parsed === undefined) continue;
-      this.cutTail(joinPath(directory, name));
-      if (parsed.segment === 0) continue;
-      this.open({ tablespace, database, relfilenode: Number(parsed.relation) })
-        .fork(parsed.fork)
-        .fillGaps();
+      const locator = { tablespace, database, relfilenode: Number(parsed.relation) };
+      yield { path: joinPath(directory, name), locator, fork: parsed.fork, segment: parsed.segment };
     }
   }
 

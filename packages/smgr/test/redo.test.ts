@@ -122,9 +122,16 @@ describe('gaps that a crash left between segments', () => {
     vfs.mkdir('/data/global');
     vfs.open('/data/global/1262.1', 'create').truncate(SIZE);
     const manager = managerOf(vfs);
-    manager.fillGaps();
-    expect(manager.open({ tablespace: 1664, database: 0, relfilenode: 1262 }).fork(0).blockCount()).toBe(5);
+    const gap = { segment: 0, block: 0, blocks: 4 };
+    expect(manager.gaps()).toMatchObject([gap]);
     refused(() => managerOf(vfs, { readOnly: true }).fillGaps(), '25006', 'read only');
+    expect(manager.fillGaps()).toMatchObject([gap]);
+    expect([manager.gaps(), manager.fillGaps()]).toEqual([[], []]);
+    const fork = manager.open({ tablespace: 1664, database: 0, relfilenode: 1262 }).fork(0);
+    expect(fork.blockCount()).toBe(5);
+    expect([fork.firstWrittenAfter(0), fork.firstWrittenAfter(1)]).toEqual([-1, -1]);
+    fork.write(4, 1, new Uint8Array(SIZE).fill(1, SIZE - 1), 0);
+    expect([fork.firstWrittenAfter(0), fork.firstWrittenAfter(1)]).toEqual([4, -1]);
   });
 });
 
