@@ -140,7 +140,7 @@ export class Core {
   }
 
   /** Gives back what a scan holds that was dropped open: it would keep old rows from being pruned for ever. */
-  private endDropped(scan: OpenScan): void {
+  endDropped(scan: OpenScan): void {
     if (!this.scans.has(scan)) return;
     scan.release();
     this.parts.onWarning?.(
@@ -165,10 +165,9 @@ export class Core {
     });
   }
 
-  /** Resolves when no function of `transactionAsync` goes on, and no commit waits for the disk. */
-  async idle(): Promise<void> {
-    const { running, committing } = this;
-    while (running.size + committing.size > 0) await Promise.allSettled([...running, ...committing.values()]);
+  /** What closing waits for: functions of `transactionAsync`, and commits that wait for the disk. */
+  goingOn(): Promise<unknown>[] {
+    return [...this.running, ...this.committing.values()];
   }
 
   /**

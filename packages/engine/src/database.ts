@@ -316,7 +316,8 @@ export class Database implements Disposable {
    */
   async closeAsync(): Promise<void> {
     this.core.closing = true;
-    await this.core.idle();
+    // Asked again at once before closing: what one waits for may begin another.
+    for (let left = this.core.goingOn(); left.length > 0; left = this.core.goingOn()) await Promise.allSettled(left);
     this.close();
   }
 

@@ -6,7 +6,8 @@ import type { Row, TableDef } from './table.ts';
 export interface TransactionOptions {
   /**
    * `read committed`, the default: each statement sees what was committed before it began. `repeatable read`: all
-   * statements see what was committed before the first, and a row that was changed since is refused with 40001.
+   * statements see what was committed before the first; a row that was changed since, or a table that was created or loaded
+   * since, is refused with 40001.
    */
   readonly isolation?: 'read committed' | 'repeatable read';
   /**

@@ -220,8 +220,8 @@ export class DatabaseTransaction implements Disposable {
   /** Runs `fn` in a savepoint: released when it returns, rolled back when it throws. */
   savepoint<Result>(fn: () => Result): Result;
   savepoint<Result>(fn?: () => Result): Result | number {
-    this.enterWriting('begin a savepoint', false);
-    this.refuseWithinStatement('begin a savepoint');
+    this.enter();
+    this.refuseWhileBusy('begin a savepoint');
     const level = this.inner.savepoint();
     if (fn === undefined) return level;
     try {
@@ -240,8 +240,8 @@ export class DatabaseTransaction implements Disposable {
 
   /** Ends a savepoint and those inside it, keeping what was done. By default the innermost. */
   releaseSavepoint(level: number = this.inner.level): void {
-    this.enterWriting('release a savepoint', false);
-    this.refuseWithinStatement('release a savepoint');
+    this.enter();
+    this.refuseWhileBusy('release a savepoint');
     this.checkLevel(level);
     this.inner.releaseSavepoint(level);
     this.core.savepointReleased(this, level);
@@ -252,8 +252,7 @@ export class DatabaseTransaction implements Disposable {
   rollbackTo(level: number = this.inner.level): void {
     this.refuseWhenEnded();
     this.checkLevel(level);
-    this.refuseWhileLoading('roll back to a savepoint');
-    this.refuseWithinStatement('roll back to a savepoint');
+    this.refuseWhileBusy('roll back to a savepoint');
     this.core.closeScansOf(this, 'its savepoint was rolled back', level);
     this.inner.rollbackTo(level);
     this.schema.rollbackTo(level);
@@ -381,9 +380,9 @@ export class DatabaseTransaction implements Disposable {
     if (!this.isOpen) throw ended();
   }
 
-  private enterWriting(what: string, needsDirectory = true): void {
+  private enterWriting(what: string): void {
     this.enter();
-    if (needsDirectory) this.core.writing(what);
+    this.core.writing(what);
     this.refuseWhileLoading(what);
   }
 
@@ -393,10 +392,11 @@ export class DatabaseTransaction implements Disposable {
   }
 
   /** What ends a part of a transaction, or all of it, would keep one half of a statement and lose the other. */
-  private refuseWithinStatement(what: string): void {
+  private refuseWhileBusy(what: string): void {
+    this.refuseWhileLoading(what);
     if (this.statements === 0) return;
     throw new StorageError('55006', `cannot ${what}: a statement of this transaction is under way`, {
-      detail: 'Its rows, or its changes, come from a function that has called.',
+      detail: 'The rows or changes that it was given come from a function, and that has asked for it.',
     });
   }
 
@@ -418,8 +418,7 @@ export class DatabaseTransaction implements Disposable {
 
   private prepareCommit(): void {
     this.refuseWhenEnded();
-    this.refuseWhileLoading('commit');
-    this.refuseWithinStatement('commit');
+    this.refuseWhileBusy('commit');
     const { state, failure } = this.inner;
     if (state === 'failed') {
       this.rollback();
