@@ -1,5 +1,5 @@
 // The lock file that keeps a second process out of a data directory. It is taken by link, which fails when the name
-// exists, so two processes never both succeed; a lock whose process is gone is moved away first, by rename.
+// exists, so two processes never both succeed; a lock whose process is gone is replaced, by rename, by one process at a time.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isStorageError, StorageError } from '@blockwright/base';
@@ -112,7 +112,7 @@ function linkOrTakeOver(vfs: Vfs, mine: string, path: string): void {
     const text = readText(vfs, path);
     if (text === undefined) continue; // given up between the two calls
     refuseLiving(path, text);
-    moveAway(vfs, path, text, `${mine}.stale`);
+    if (replaceStale(vfs, mine, path, text)) return;
   }
   throw inUse(path, 'Other processes took it again and again.');
 }
@@ -131,16 +131,28 @@ function refuseLiving(path: string, text: string): void {
   throw inUse(path, `Process ${holder.pid}${holder.host === hostname() ? '' : ` on host ${holder.host}`} has it open.`);
 }
 
-/** Moves a stale lock away; when another process put its own lock there meanwhile, that one is put back. */
-function moveAway(vfs: Vfs, path: string, staleText: string, away: string): void {
+/**
+ * Puts `mine` in the place of a stale lock, whose name is free at no moment. Whoever wants to do so holds a second lock,
+ * beside the first, and looks again: another may have been quicker. (The second one may be stale as well.)
+ * @returns whether it did
+ */
+function replaceStale(vfs: Vfs, mine: string, path: string, staleText: string): boolean {
+  const claim = `${path}.claim`;
+  linkOrTakeOver(vfs, mine, claim);
   try {
-    vfs.rename(path, away);
-  } catch (error) {
-    if (isStorageError(error) && error.code === '58P01') return; // another process moved it
-    throw error;
+    if (readText(vfs, path) !== staleText) return false;
+    const inPlace = `${mine}.new`;
+    vfs.link(mine, inPlace);
+    try {
+      vfs.rename(inPlace, path);
+    } catch (error) {
+      vfs.unlink(inPlace);
+      throw error;
+    }
+    return true;
+  } finally {
+    vfs.unlink(claim);
   }
-  if (readText(vfs, away) !== staleText) vfs.link(away, path);
-  vfs.unlink(away);
 }
 
 function readText(vfs: Vfs, path: string): string | undefined {
