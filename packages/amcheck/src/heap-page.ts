@@ -57,6 +57,8 @@ export interface HeapPageCounts {
   tuples: number;
   decodedTuples: number;
   judgedTuples: number;
+  hotChains: number;
+  hotLinks: number;
 }
 
 const PRUNE_XID_BYTE = 20;
@@ -122,7 +124,7 @@ export class HeapPageCheck {
       }
     }
     if (lines.badCount === 0) checkTiling(m, base, itemBytes, last, report);
-    if (isChained) this.chains.check(m, base, block, lines, report);
+    if (isChained) this.chains.check(m, base, block, lines, report, counts);
     if (unused > 0 && !pageHasFreeLines(m, base)) {
       const message = `${unused} line pointers are unused, and PD_HAS_FREE_LINES does not say so: they are not used again`;
       report.page('info', 'heap.header.free_lines_not_hinted', message, { byteOffset: FLAGS_BYTE });

@@ -34,6 +34,12 @@ import { FATE_UNKNOWN, type Fates } from './fates.ts';
 import type { LineStates } from './line-states.ts';
 import type { PageReport } from './page-report.ts';
 
+/** What was followed. */
+export interface HotChainCounts {
+  hotChains: number;
+  hotLinks: number;
+}
+
 /** Checks the version chains of pages, one page after the other. PostgreSQL: `verify_heapam`'s second loop. */
 export class HotChains {
   /** By offset number: the line pointer that leads there, 0 for none. */
@@ -49,7 +55,14 @@ export class HotChains {
   }
 
   /** Checks the page at `base`; items that `lines` calls bad are left out. */
-  check(m: PageMemory, base: number, block: BlockNumber, lines: LineStates, report: PageReport): void {
+  check(
+    m: PageMemory,
+    base: number,
+    block: BlockNumber,
+    lines: LineStates,
+    report: PageReport,
+    counts: HotChainCounts,
+  ): void {
     const last = pageMaxOffset(m, base);
     this.predecessors.fill(0, 0, last + 1);
     this.perhaps.fill(0, 0, last + 1);
@@ -61,6 +74,17 @@ export class HotChains {
         this.followTuple(m, base, offset, base + lpOffset(lp), block, last, lines, report);
     }
     this.checkRoots(m, base, last, lines, report);
+    this.count(m, base, last, counts);
+  }
+
+  /** Counts the links to heap-only tuples, and the chains: the links that no other leads to. */
+  private count(m: PageMemory, base: number, last: OffsetNumber, counts: HotChainCounts): void {
+    for (let offset = 1; offset <= last; offset++) {
+      const from = this.predecessors[offset];
+      if (from === 0 || !isHeapOnlyItem(m, base, offset)) continue;
+      counts.hotLinks++;
+      if (this.predecessors[from] === 0 || !isHeapOnlyItem(m, base, from)) counts.hotChains++;
+    }
   }
 
   private followRedirect(
@@ -209,6 +233,11 @@ export class HotChains {
     if (xmin < FIRST_NORMAL_XID) return XID_COMMITTED;
     return this.fates?.of(xmin) ?? FATE_UNKNOWN;
   }
+}
+
+function isHeapOnlyItem(m: PageMemory, base: number, offset: OffsetNumber): boolean {
+  const position = normalItem(m, base, offset);
+  return position >= 0 && isHeapOnly(tupleInfomask2(m, position));
 }
 
 /** Byte of the item of a normal line pointer, else -1. */

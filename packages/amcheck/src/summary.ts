@@ -23,6 +23,10 @@ export interface FileSummary {
   decodedTuples: number;
   /** Tuples among them whose hint bits were held against the commit log. */
   judgedTuples: number;
+  /** HOT chains that were followed on their page, from a root or a redirect. */
+  hotChains: number;
+  /** Heap-only tuples among the tuples that one of them leads to. */
+  hotLinks: number;
   /** Set bits of the visibility map: of a heap file those its pages were held against, of a map's file those it has. */
   mapBits: number;
   errors: number;
@@ -42,6 +46,8 @@ export function newSummary(file: string, fork: ForkNumber, segment: number, fork
     tuples: 0,
     decodedTuples: 0,
     judgedTuples: 0,
+    hotChains: 0,
+    hotLinks: 0,
     mapBits: 0,
     errors: 0,
     warnings: 0,

@@ -57,6 +57,8 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
         tuples: 8,
         decodedTuples: 8,
         judgedTuples: 0,
+        hotChains: 0,
+        hotLinks: 0,
         mapBits: 0,
         errors: 0,
         warnings: 0,
@@ -304,24 +306,19 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
   });
 
   describe('a chain of versions', () => {
-    it('is fine: a redirect, an updated tuple, its new version', () => {
-      expect(
-        found((page) => {
-          page.addRedirect(2);
-          page.add(
-            {
-              ...UPDATED_HOT,
-              infomask: UPDATED_HOT.infomask | HEAP_UPDATED,
-              infomask2: HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE,
-            },
-            undefined,
-            3,
-          );
-          page.add(NEW_VERSION);
-          page.add(UPDATED_HOT, undefined, 5);
-          page.add(NEW_VERSION);
-        }),
-      ).toEqual([]);
+    it('is fine: a redirect, an updated tuple, its new version; and is counted', () => {
+      const relation = new TestRelation(size);
+      const page = relation.page(0, 0);
+      page.addRedirect(2);
+      const infomask2 = HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE;
+      page.add({ ...UPDATED_HOT, infomask: UPDATED_HOT.infomask | HEAP_UPDATED, infomask2 }, undefined, 3);
+      page.add(NEW_VERSION);
+      page.add(UPDATED_HOT, undefined, 5);
+      page.add(NEW_VERSION);
+      const { findings, summaries } = relation.write([page, relation.page(1, 3)]).check();
+      expect(findings).toEqual([]);
+      // 1 → 2 → 3 and 4 → 5
+      expect(summaries[0]).toMatchObject({ hotChains: 2, hotLinks: 3, tuples: 7 });
     });
 
     it.each<[string, (page: TestPage) => void]>([

@@ -259,6 +259,9 @@ describe.each(BLOCK_SIZES)('a directory of PostgreSQL, of %i-byte blocks', (size
     for (const { judgedTuples, tuples, kind, file } of report.files) {
       if (kind === 'heap') expect(judgedTuples, file).toBe(tuples);
     }
+    const sum = (field: 'hotChains' | 'hotLinks') => report.files.reduce((total, file) => total + file[field], 0);
+    expect(sum('hotChains')).toBeGreaterThan(0);
+    expect(sum('hotLinks')).toBeGreaterThanOrEqual(sum('hotChains'));
   });
 
   it('without a hint bit in churn is clean all the same', () => {

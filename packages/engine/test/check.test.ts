@@ -113,6 +113,8 @@ describe.each(BLOCK_SIZES)('a directory of %i-byte blocks', (size) => {
       tuples: 500,
       decodedTuples: 500,
       judgedTuples: 500,
+      hotChains: 0,
+      hotLinks: 0,
       mapBits: expect.any(Number),
       errors: 0,
       warnings: 0,

@@ -26,7 +26,7 @@ function severityColor(severity: Severity, colors: Colors): (text: string) => st
 }
 
 type CheckedFile = CheckReport['files'][number];
-type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'judgedTuples' | 'mapBits';
+type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'judgedTuples' | 'hotChains' | 'mapBits';
 
 /** More files than these are listed on request only: a new PostgreSQL directory has a thousand. */
 const FEW_FILES = 40;
@@ -91,6 +91,7 @@ function printSum({ out, columns }: Context, { files, path }: CheckReport, findi
     plural(sum('checksums'), 'checksum'),
     plural(sum('linePointers'), 'line pointer'),
     plural(sum('tuples'), 'tuple'),
+    plural(sum('hotChains'), 'HOT chain'),
     // A map's bits stand with the map and with the heap that they were compared with.
     plural(
       sum('mapBits', (file) => file.fork === 'vm'),
