@@ -1,5 +1,6 @@
 // `bench commit`: how many transactions of one row a second, with and without waiting for the disk, alone and in groups,
 // beside SQLite.
+import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import {
   type Aim,
@@ -62,6 +63,7 @@ export const commitBenchmark: Benchmark = defineBenchmark({
   run: async (options, context) => {
     const sizes = options.blockSizes.map((text) => parseBlockSize(text));
     const { rounds, commits, group, seed, folder = tmpdir() } = options;
+    checkFolder(folder);
     const subjects: CommitSubject[] = [];
     try {
       for (const blockSize of sizes) {
@@ -81,6 +83,12 @@ export const commitBenchmark: Benchmark = defineBenchmark({
     }
   },
 });
+
+/** @throws RangeError naming the option when there is no such directory. */
+function checkFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new RangeError(`--folder "${folder}" is not a directory`);
+}
 
 async function measure(
   modes: readonly Mode[],

@@ -1,5 +1,6 @@
 // `bench recovery`: crash recovery of random single-row updates, the same WAL with each way to compact a page, beside
 // PostgreSQL's own redo of the same workload.
+import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { type Benchmark, type BenchmarkContext, type BenchmarkOutcome, defineBenchmark } from '@blockwright/benchmark';
@@ -89,10 +90,11 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     const sizes = options.blockSizes.map((text) => parseBlockSize(text));
     const ways = options.compaction as readonly Compaction[];
     const { wal, walSegsize, buffers } = options;
-    parseMemorySize('wal', wal);
-    parseMemorySize('walSegsize', walSegsize);
-    parseMemorySize('buffers', buffers);
+    parseMemorySize('--wal', wal);
+    parseMemorySize('--buffers', buffers);
+    checkSegmentSize(walSegsize);
     const { rows, updates, rounds, seed, folder = tmpdir() } = options;
+    checkFolder(folder);
     const plan: Plan = { ways, rows, updates, maxWal: wal, walSegmentSize: walSegsize, buffers, rounds, seed, folder };
     const replays: Replays[] = [];
     for (const blockSize of sizes) replays.push(...(await measureAt(blockSize, plan, context)));
@@ -102,6 +104,23 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     return outcome(replays, postgres);
   },
 });
+
+const LEAST_SEGMENT_BYTES = 1 << 20;
+const MOST_SEGMENT_BYTES = 1 << 30;
+
+/** @throws RangeError naming the option when WAL segments cannot have that size. */
+function checkSegmentSize(text: string): void {
+  const bytes = parseMemorySize('--wal-segsize', text);
+  const isInRange = bytes >= LEAST_SEGMENT_BYTES && bytes <= MOST_SEGMENT_BYTES;
+  if (isInRange && Number.isInteger(Math.log2(bytes))) return;
+  throw new RangeError(`--wal-segsize "${text}" is not a power of two from 1MB to 1GB`);
+}
+
+/** @throws RangeError naming the option when there is no such directory. */
+function checkFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new RangeError(`--folder "${folder}" is not a directory`);
+}
 
 interface Plan {
   readonly ways: readonly Compaction[];

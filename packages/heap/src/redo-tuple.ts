@@ -70,7 +70,11 @@ export function redoRoom(
   needSaneBounds(m, base, g, record, index);
   const next = pageMaxOffset(m, base) + 1;
   if (offset < 1 || offset > next || offset > g.maxHeapTuplesPerPage) {
-    throw cannotRedo(record, index, `the next offset is ${next}, and a tuple is to stand at ${offset}`);
+    throw cannotRedo(
+      record,
+      index,
+      offset < 1 ? 'offset 0 is none' : `offset ${offset} lies too far: the next is ${next}`,
+    );
   }
   if (offset < next) {
     const lp = linePointer(m, base, offset);
