@@ -90,15 +90,17 @@ export function loadBatch(rows: readonly { id: number; n: number; note: string |
 /** A pid that no process has. */
 const NO_PROCESS = '4194305';
 
-/** After a crash the process that held the lock is gone; here it is this one, and goes on. */
+/** After a crash the process that held the locks is gone; here it is this one, and goes on. */
 export function endProcess(disk: SimulatedVfs, settled = true): void {
-  const path = `${DIRECTORY}/blockwright.pid`;
-  if (!disk.exists(path)) return;
-  const text = new TextDecoder().decode(disk.readFile(path));
-  if (!text.startsWith(`${process.pid}\n`)) return;
-  disk.unlink(path);
-  createFile(disk, path, new TextEncoder().encode(text.replace(String(process.pid), NO_PROCESS)));
-  if (settled) disk.settle();
+  for (const name of ['blockwright.pid', 'blockwright.pid.claim']) {
+    const path = `${DIRECTORY}/${name}`;
+    if (!disk.exists(path)) continue;
+    const text = new TextDecoder().decode(disk.readFile(path));
+    if (!text.startsWith(`${process.pid}\n`)) continue;
+    disk.unlink(path);
+    createFile(disk, path, new TextEncoder().encode(text.replace(String(process.pid), NO_PROCESS)));
+    if (settled) disk.settle();
+  }
 }
 
 /** Marks pages of a table that everybody sees, as vacuum will: what no statement does yet. */
