@@ -104,12 +104,14 @@ function knownFlags(program: Command | undefined, args: readonly string[]): stri
 
 async function createProgram(context: Context, args: readonly string[]): Promise<Command> {
   const program = new Command('blockwright')
-    .description("PostgreSQL's storage layer with the block size chosen at initdb: create, load, scan, check, inspect.")
+    .description(
+      "PostgreSQL's storage layer with the block size chosen at initdb: create, load, scan, check, inspect, recover; and its write-ahead log.",
+    )
     .usage('COMMAND [options]')
     .version(`blockwright ${version()}`, '-V, --version', 'print the version and exit')
     .option('-q, --quiet', 'print results and errors only')
     .option('--no-progress', 'show no progress bar')
-    .option('--verbose', 'with an error, print its code and where it came from');
+    .option('--verbose', 'print more: where an error came from, what a recovery did, what the engine logs');
   const commands = [
     initdbCommand(context),
     controldataCommand(context),

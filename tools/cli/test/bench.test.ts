@@ -221,3 +221,13 @@ describe('bench tidstore', () => {
     expect(told.replace(/^hint: /, '')).toMatch(hint);
   });
 });
+
+test.each([
+  ['recovery', '--wal-segsize=3MB', '--wal-segsize "3MB" is not a power of two from 1MB to 1GB'],
+  ['recovery', '--buffers=lots', '--buffers "lots" is not a size'],
+  ['recovery', '--folder=/nowhere/at/all', '--folder "/nowhere/at/all" is not a directory'],
+  ['commit', '--folder=/nowhere/at/all', '--folder "/nowhere/at/all" is not a directory'],
+])('bench %s %s names the option', async (name, option, message) => {
+  const { status, stdout, stderr } = await cli(['bench', name, option]);
+  expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining(`error: ${message}`)]);
+});

@@ -24,6 +24,7 @@ describe('help', () => {
     const { status, stdout, stderr } = await cli(['--help']);
     expect([status, stderr]).toEqual([0, '']);
     await expect(stdout).toMatchFileSnapshot('help/blockwright.txt');
+    for (const printed of stdout.split('\n')) expect(printed.length, printed).toBeLessThanOrEqual(80);
   });
 
   test.each(GOLDEN)('of %s', async (line) => {

@@ -112,15 +112,17 @@ describe('a directory that was shut down', () => {
       previous = lsn(json.start_lsn);
     }
     expect(lines[0]).toMatch(
-      /^rmgr: XLOG .*lsn: 0\/00100030, prev 0\/00000000, desc: CHECKPOINT_SHUTDOWN redo 0\/100000/,
+      /^rmgr: XLOG .*lsn: 0\/00100030, prev 0\/00000000, desc: CHECKPOINT_SHUTDOWN redo 0\/100030/,
     );
     expect(lines.at(-1)).toMatch(/desc: CHECKPOINT_SHUTDOWN/);
     expect(stdout).toMatch(/desc: HOT_UPDATE /);
     expect(stdout).toMatch(/ FPW$/m);
   });
 
-  test('--quiet leaves out how it ends', async () => {
-    expect((await cli(['waldump', '-D', clean, '--quiet'])).stderr).toBe('');
+  test('--quiet prints nothing: the status alone tells', async () => {
+    for (const more of [[], ['--json'], ['--stats']]) {
+      expect(await cli(['waldump', '-D', clean, '--quiet', ...more])).toEqual({ status: 0, stdout: '', stderr: '' });
+    }
   });
 
   test('--bkp-details gives each block reference a line', async () => {
@@ -323,9 +325,69 @@ test('what is no WAL of ours is told apart', async () => {
     return stderr;
   };
   expect(await run(join(root, 'nowhere'))).toMatch(/does not exist/);
-  expect(await run(segment(clean))).toMatch(/is not a directory/);
+  const file = join(root, 'file');
+  writeFileSync(file, '');
+  expect(await run(file)).toMatch(/is not a directory/);
   mkdirSync(join(root, 'empty'));
   expect(await run(join(root, 'empty'))).toMatch(/there is no WAL in/);
   const fixture = fileURLToPath(new URL('../../../fixtures/pg/8k/pgdata', import.meta.url));
   expect(await run(fixture)).toMatch(/is a PostgreSQL's data directory\nhint: .*pg_waldump/);
+});
+
+describe('as pg_waldump takes them', () => {
+  const FIRST = '000000010000000000000001';
+
+  test('-p and -t', async () => {
+    const all = await cli(['waldump', clean]);
+    expect(await cli(['waldump', '-p', clean, '-t', '1'])).toEqual(all);
+    const other = await cli(['waldump', '-p', clean, '--timeline=2']);
+    expect([other.status, other.stderr]).toEqual([2, expect.stringContaining('--timeline: "2" is not 1')]);
+    const two = await cli(['waldump', '-p', clean, '-D', recovered]);
+    expect([two.status, two.stderr]).toEqual([2, expect.stringContaining('two directories were named')]);
+  });
+
+  test('segment files: the first alone, or up to the last', async () => {
+    const all = await cli(['waldump', clean]);
+    const alone = await cli(['waldump', join(clean, 'wal', FIRST)]);
+    expect(alone.status).toBe(0);
+    expect(alone.stdout).toBe(all.stdout);
+    expect((await cli(['waldump', '-p', join(clean, 'wal'), FIRST, FIRST])).stdout).toBe(all.stdout);
+    const [, second] = (await records(clean)).map(({ start_lsn: lsn }) => lsn as string);
+    const part = await cli(['waldump', '-p', clean, FIRST, `--start=${second}`]);
+    expect(part.stdout).toBe(all.stdout.slice(all.stdout.indexOf('\n') + 1));
+  });
+
+  test.each<[number, string, ...string[]]>([
+    [1, 'there is no segment 000000010000000000000099', '000000010000000000000099'],
+    [1, 'is of timeline 2', '000000020000000000000001'],
+    [2, '"nonsense" is no segment file', FIRST, 'nonsense'],
+    [2, '--start 0/99999999 lies outside', FIRST, '--start=0/99999999'],
+    [2, 'comes after it', 'nonsense', FIRST],
+  ])('%i: %s', async (status, message, ...args: string[]) => {
+    const ran = await cli(['waldump', '-p', clean, ...args]);
+    expect([ran.status, ran.stdout, ran.stderr]).toEqual([status, '', expect.stringContaining(message)]);
+  });
+
+  test('--follow prints what comes, until it is enough or Ctrl-C', async () => {
+    const directory = copy(clean);
+    const before = (await records(directory)).length;
+    const following = cli(['waldump', directory, '--follow', '--json', `--limit=${before + 20}`]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const db = Database.open(directory);
+    db.insert(
+      numbers,
+      Array.from({ length: 1000 }, (_, n) => ({ n, square: 0 })),
+    );
+    db.close();
+    const { status, stdout } = await following;
+    expect(status).toBe(0);
+    expect(stdout.trimEnd().split('\n')).toEqual(
+      (await cli(['waldump', directory, '--json', `--limit=${before + 20}`])).stdout.trimEnd().split('\n'),
+    );
+    const interrupt = new AbortController();
+    const endless = cli(['waldump', directory, '--follow', '--stats'], { signal: interrupt.signal });
+    setTimeout(() => interrupt.abort(), 400);
+    const ended = await endless;
+    expect([ended.status, ended.stdout]).toEqual([130, expect.stringContaining('Heap')]);
+  });
 });

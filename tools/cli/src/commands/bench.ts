@@ -109,6 +109,11 @@ function isBenchmark(value: unknown): value is Benchmark {
 /** Builds `bench`; the benchmarks' packages are loaded only when `args` are about them. */
 export async function benchCommand(context: Context, args: readonly string[]): Promise<Command> {
   const command = new Command('bench').description('list the benchmarks, or run one').usage('list | NAME [options]');
+  addExamples(command, [
+    ['blockwright bench list', 'what there is'],
+    ['blockwright bench recovery --block-sizes=8kB', 'one of them, at one block size'],
+    ['blockwright bench recovery --help', 'its options'],
+  ]);
   command.addCommand(listCommand(context));
   if (args.includes('bench')) {
     const named = ENTRIES.filter((entry) => args.includes(entry.name));
@@ -120,19 +125,21 @@ export async function benchCommand(context: Context, args: readonly string[]): P
 }
 
 function listCommand(context: Context): Command {
-  return new Command('list')
-    .description('list the benchmarks')
-    .addOption(jsonOption())
-    .action(async (options: { json?: boolean }) => {
-      const benchmarks = await Promise.all(ENTRIES.map((entry) => entry.load()));
-      if (options.json === true) {
-        context.json(benchmarks.map(({ name, summary, options: declared }) => ({ name, summary, options: declared })));
-        return;
-      }
-      const rows = benchmarks.map(({ name, summary }) => [name, summary]);
-      const { formatTable } = await import('../output/table.ts');
-      context.out.write(formatTable([{ title: 'benchmark' }, { title: 'what it measures' }], rows, context.colors));
-    });
+  const command = new Command('list').description('list the benchmarks').addOption(jsonOption());
+  addExamples(command, [
+    ['blockwright bench list', 'names, and what each measures'],
+    ['blockwright bench list --json', 'with the options that each takes'],
+  ]);
+  return command.action(async (options: { json?: boolean }) => {
+    const benchmarks = await Promise.all(ENTRIES.map((entry) => entry.load()));
+    if (options.json === true) {
+      context.json(benchmarks.map(({ name, summary, options: declared }) => ({ name, summary, options: declared })));
+      return;
+    }
+    const rows = benchmarks.map(({ name, summary }) => [name, summary]);
+    const { formatTable } = await import('../output/table.ts');
+    context.out.write(formatTable([{ title: 'benchmark' }, { title: 'what it measures' }], rows, context.colors));
+  });
 }
 
 function runCommand(context: Context, entry: Entry, benchmark: Benchmark): Command {

@@ -31,10 +31,14 @@ interface Loaded {
 }
 
 export function loadCommand(context: Context): Command {
-  return new Command('load')
+  const command = new Command('load')
     .description('generate rows and load them into new tables')
     .usage('tpch [options]')
     .addCommand(tpchCommand(context));
+  return addExamples(command, [
+    ['blockwright load tpch -D ./data --scale=0.1', 'about 600,000 rows of lineitem'],
+    ['blockwright load tpch --help', 'the options of one generator'],
+  ]);
 }
 
 function tpchCommand(context: Context): Command {

@@ -1,4 +1,6 @@
 // `blockwright waldump`: prints the records of a WAL, or counts them. Nothing is written.
+import { basename, dirname } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { lsnText, nearestName, parseLsn, StorageError } from '@blockwright/base';
 import type { RecordDescriber, ResourceManagers, WalReader, WalRecord } from '@blockwright/wal';
 import { Command, Option } from 'commander';
@@ -10,6 +12,9 @@ import { toJson } from '../output/json.ts';
 
 interface Options {
   readonly directory?: string;
+  readonly path?: string;
+  readonly timeline?: number;
+  readonly follow?: boolean;
   readonly start?: number;
   readonly end?: number;
   readonly limit?: number;
@@ -30,8 +35,11 @@ const UINT32_MAX = 4294967295;
 export function waldumpCommand(context: Context): Command {
   const command = new Command('waldump')
     .description('print the records of a write-ahead log, as pg_waldump does')
-    .argument('[dir]', 'the same as -D; a directory of segments alone will do')
+    .argument('[dir]', 'the same as -D; a directory of segments alone will do; or the segment file to begin with')
+    .argument('[end]', 'the last segment file; without it, the first one alone')
     .addOption(dataOption())
+    .addOption(new Option('-p, --path <dir>', 'the same as -D'))
+    .addOption(new Option('-t, --timeline <number>', 'only 1: there are no others').argParser(timelineValue))
     .addOption(new Option('-s, --start <lsn>', 'the first record at or after it').argParser(lsnValue('--start')))
     .addOption(new Option('-e, --end <lsn>', 'no record that ends after it').argParser(lsnValue('--end')))
     .addOption(
@@ -39,6 +47,7 @@ export function waldumpCommand(context: Context): Command {
         wholeNumber('--limit', 1, Number.MAX_SAFE_INTEGER),
       ),
     )
+    .addOption(new Option('-f, --follow', 'wait for more at the end of the WAL, until Ctrl-C'))
     .addOption(new Option('-r, --rmgr <name>', 'of this resource manager; "list" lists them'))
     .addOption(new Option('-R, --relation <t/d/r>', 'that change this relation').argParser(relationValue))
     .addOption(
@@ -60,16 +69,26 @@ export function waldumpCommand(context: Context): Command {
       ),
     )
     .addOption(new Option('--json', "an object a record, one a line, with pg_walinspect's names"))
-    .action((argument: string | undefined, options: Options) => waldump(context, argument, options));
+    .action((first: string | undefined, last: string | undefined, options: Options) =>
+      waldump(context, first, last, options),
+    );
   return addExamples(command, [
     ['blockwright waldump -D ./data', 'every record from the oldest segment on'],
     ['blockwright waldump -D ./data --start=0/1528A60 --limit=10', 'ten from there'],
     ['blockwright waldump -D ./data --relation=1663/5/16384 --block=0', 'what happened to a block'],
     ['blockwright waldump -D ./data --stats=record', 'what takes the room'],
+    ['blockwright waldump ./data/wal/000000010000000000000001', 'one segment'],
+    ['blockwright waldump -D ./data --follow', 'what an engine at work writes'],
+    ['blockwright waldump -D ./data --quiet', 'no records: the exit status alone says how the WAL ends'],
   ]);
 }
 
-async function waldump(context: Context, argument: string | undefined, options: Options): Promise<void> {
+async function waldump(
+  context: Context,
+  first: string | undefined,
+  last: string | undefined,
+  options: Options,
+): Promise<void> {
   if (options.block !== undefined && options.relation === undefined) {
     throw new UsageError('--block counts the blocks of a relation: --relation says which', {
       hint: 'Add "--relation=T/D/R": tablespace, database and file number.',
@@ -82,17 +101,85 @@ async function waldump(context: Context, argument: string | undefined, options: 
     return;
   }
   const isWanted = filter(options, managers);
-  const wal = await openWal(context, dataDirectory(context, options, argument));
+  const named = namedSegments(first, last);
+  const wal = await openWal(context, waldumpDirectory(context, options, named === undefined ? first : named.directory));
   try {
-    seekStart(context, wal, options.start);
-    const stopped = await print(context, wal.reader, managers, options, isWanted);
+    const range = named === undefined ? options : segmentRange(wal, named, options);
+    seekStart(context, wal, range.start);
+    const stopped = await print(context, wal.reader, managers, { ...options, ...range }, isWanted);
     if (!stopped) tellEnd(context, wal);
   } finally {
     wal.reader.close();
   }
 }
 
+/** Where the WAL is: `-p` is another word for `-D`. */
+function waldumpDirectory(context: Context, options: Options, argument: string | undefined): string {
+  const { directory, path } = options;
+  if (path !== undefined && directory !== undefined && path !== directory) {
+    throw new UsageError(`two directories were named: "${directory}" and "${path}"`);
+  }
+  return dataDirectory(context, { directory: directory ?? path }, argument);
+}
+
+interface NamedSegments {
+  /** Where the first one lies, if its name says so. */
+  readonly directory: string | undefined;
+  readonly first: string;
+  readonly last: string | undefined;
+}
+
+/** The segment files that the arguments name; undefined when the first one is no such name. */
+function namedSegments(first: string | undefined, last: string | undefined): NamedSegments | undefined {
+  const isSegment = (path: string): boolean => /^[0-9A-F]{24}$/.test(basename(path));
+  if (first === undefined || !isSegment(first)) {
+    if (last === undefined) return undefined;
+    throw new UsageError(`"${first}" is no segment file, and "${last}" comes after it`, {
+      hint: 'Name the first and the last segment file, or a directory.',
+    });
+  }
+  if (last !== undefined && !isSegment(last)) {
+    throw new UsageError(`"${last}" is no segment file`, { hint: 'Their names are 24 hexadecimal digits.' });
+  }
+  const directory = first.includes('/') ? dirname(first) : undefined;
+  return { directory, first: basename(first), last: last === undefined ? undefined : basename(last) };
+}
+
+/** From where to where the named segments reach; `--start` and `--end` choose within them. */
+function segmentRange(
+  wal: OpenWal,
+  named: NamedSegments,
+  options: Options,
+): { start: number; end: number | undefined } {
+  const { segmentSize, segments } = wal;
+  const startOf = (name: string): number => {
+    if (!name.startsWith('00000001')) {
+      throw new CommandFailure(`segment ${name} is of timeline ${Number.parseInt(name.slice(0, 8), 16)}`, {
+        hint: 'There is only timeline 1.',
+      });
+    }
+    const start = Number.parseInt(name.slice(8, 16), 16) * 2 ** 32 + Number.parseInt(name.slice(16), 16) * segmentSize;
+    if (segments.includes(start)) return start;
+    throw new CommandFailure(`there is no segment ${name} in "${wal.directory}"`);
+  };
+  const from = startOf(named.first);
+  const to = startOf(named.last ?? named.first) + segmentSize;
+  if (to <= from) throw new UsageError(`segment ${named.last} comes before segment ${named.first}`);
+  const { start = from, end } = options;
+  for (const [name, position] of [
+    ['--start', start],
+    ['--end', end ?? to],
+  ] as const) {
+    if (position >= from && position <= to) continue;
+    throw new UsageError(`${name} ${lsnText(position)} lies outside the segments, ${lsnText(from)} to ${lsnText(to)}`);
+  }
+  const isOpen = options.follow === true && named.last === undefined;
+  return { start, end: end ?? (isOpen ? undefined : to) };
+}
+
 interface OpenWal {
+  /** Bytes of a segment. */
+  readonly segmentSize: number;
   readonly directory: string;
   readonly reader: WalReader;
   /** Where each segment begins. */
@@ -140,7 +227,7 @@ async function openWal(context: Context, directory: string): Promise<OpenWal> {
   }
   const { segmentSize, segments } = survey;
   const reader = new WalReader({ vfs, directory: path, segmentSize, systemIdentifier, followIncarnations: true });
-  return { directory: path, reader, segments, durable };
+  return { segmentSize, directory: path, reader, segments, durable };
 }
 
 /** @throws CommandFailure when no record begins there or later. */
@@ -179,14 +266,16 @@ async function print(
   let incarnation = -1;
   let breathed = performance.now();
   let stopped = false;
-  while (reader.next()) {
+  while (reader.next() || (await hasMore(context, reader, options))) {
     stopped = record.endLsn > end;
     if (stopped) break;
     if (incarnation >= 0 && record.incarnation !== incarnation) tellIncarnation(context, reader);
     incarnation = record.incarnation;
     if (isWanted(record)) {
       if (counts !== undefined) counts.add(record);
-      else if (options.json === true) context.out.line(toJson(text.recordJson(record, managers)));
+      else if (context.quiet) {
+        // Only how it ends is asked for.
+      } else if (options.json === true) context.out.line(toJson(text.recordJson(record, managers)));
       else context.out.line(text.recordLine(record, managers, options.bkpDetails === true));
       left--;
       stopped = left === 0;
@@ -198,11 +287,27 @@ async function print(
       breathed = performance.now();
     }
   }
-  if (counts !== undefined) {
+  if (counts !== undefined && !context.quiet) {
     if (options.json === true) context.json(counts.json());
     else context.out.write(counts.text());
   }
+  if (options.follow === true) context.throwIfInterrupted();
   return stopped;
+}
+
+const POLL_MS = 200;
+
+/** With `--follow`: waits until there is another record, which is then read. @returns false after Ctrl-C, or without it. */
+async function hasMore(context: Context, reader: WalReader, options: Options): Promise<boolean> {
+  if (options.follow !== true) return false;
+  const { signal } = context.io;
+  while (!signal.aborted) {
+    await context.out.flush();
+    await setTimeout(POLL_MS, undefined, { signal }).catch(() => {});
+    reader.seek(reader.endLsn);
+    if (reader.next()) return true;
+  }
+  return false;
 }
 
 function tellIncarnation(context: Context, reader: WalReader): void {
@@ -280,6 +385,11 @@ function lsnValue(name: string): (text: string) => number {
     if (Number.isSafeInteger(value)) return value;
     throw new UsageError(`invalid value for ${name}: "${text}" is beyond the last position, 1FFFFF/FFFFFFFF`);
   };
+}
+
+function timelineValue(text: string): number {
+  if (text === '1') return 1;
+  throw new UsageError(`invalid value for --timeline: "${text}" is not 1`, { hint: 'There is only timeline 1.' });
 }
 
 function relationValue(text: string): string {
