@@ -88,13 +88,13 @@ ${walTable(f, sizes, ways, at)}`);
     const wal = ours(f, { variant: 'adaptive' });
     if (wal.length > 1)
       lines.push(
-        `- **For who chooses a block size:** from the smallest to the largest block, an update of one narrow row writes ${f.range(wal, 'walBytesPerUpdate', 'count')} bytes of WAL, of which images are ${f.range(wal, 'imagePercent', 'tenths')} %.`,
+        `- **For who chooses a block size:** from the smallest to the largest block, an update of one narrow row writes ${f.range(wal, 'walBytesPerUpdate', 'significant')} bytes of WAL, of which images are ${f.range(wal, 'imagePercent', 'tenths')} %.`,
       );
     const groups = f.cells(COMMIT, { engine: 'blockwright' }).filter(({ variant }) => /^synchronous, in/.test(variant));
     const alone = f.cells(COMMIT, { engine: 'blockwright', variant: 'synchronous, alone' });
     if (groups.length > 0 && alone.length > 0)
       lines.push(
-        `- **For who commits:** alone, ${f.range(alone, 'perSecond', 'count')} synchronous commits a second; in groups that share a sync, ${f.range(groups, 'perSecond', 'count')}.`,
+        `- **For who commits:** alone, ${f.range(alone, 'perSecond', 'significant')} synchronous commits a second; in groups that share a sync, ${f.range(groups, 'perSecond', 'significant')}.`,
       );
     return lines.join('\n');
   },
@@ -114,12 +114,12 @@ function redoTable(f, sizes, ways, at) {
       .map(([way, cell]) => [
         sizeName(size),
         way,
-        f.show(cell, 'redoMs', 'count'),
-        f.show(cell, 'nsPerUnit', 'count'),
+        f.show(cell, 'redoMs', 'significant'),
+        f.show(cell, 'nsPerUnit', 'significant'),
         cell.ratio === null ? '' : f.show(cell, 'ratio', 'ratio'),
         f.show(cell, 'compactionPercent', 'tenths'),
         f.show(cell, 'lookupPercent', 'tenths'),
-        f.show(cell, 'checkpointMs', 'count'),
+        f.show(cell, 'checkpointMs', 'significant'),
       ]),
   );
   const titles = ['block', 'compaction', 'redo ms', 'ns a record', "times sort's speed"];
@@ -129,7 +129,7 @@ function redoTable(f, sizes, ways, at) {
 function beside(f) {
   const peer = postgres(f);
   if (peer === undefined) return 'PostgreSQL was not measured beside.';
-  return `${peer.engine}, the same number of updates of the same kind, stopped at once: its redo took ${f.show(peer, 'redoMs', 'count')} ms, ${f.show(peer, 'nsPerUnit', 'count')} ns a record over ${f.show(peer, 'records', 'count')} records.`;
+  return `PostgreSQL, the same number of updates of the same kind, stopped at once: its redo took ${f.show(peer, 'redoMs', 'significant')} ms, ${f.show(peer, 'nsPerUnit', 'significant')} ns a record over ${f.show(peer, 'records', 'count')} records.`;
 }
 
 function walTable(f, sizes, ways, at) {
@@ -139,10 +139,10 @@ function walTable(f, sizes, ways, at) {
     .filter((cell) => cell !== undefined)
     .map((cell) => [
       sizeName(cell.blockSize),
-      f.show(cell, 'walBytesPerUpdate', 'count'),
+      f.show(cell, 'walBytesPerUpdate', 'significant'),
       f.show(cell, 'imagePercent', 'tenths'),
       f.show(cell, 'hotPercent', 'tenths'),
-      f.show(cell, 'redoMs', 'count'),
+      f.show(cell, 'redoMs', 'significant'),
     ]);
   return table(['block', 'WAL bytes an update', 'images %', 'HOT %', 'redo ms'], rows);
 }
@@ -151,7 +151,7 @@ function commitTable(f, cells) {
   const rows = cells.map((cell) => [
     sizeName(cell.blockSize),
     cell.variant,
-    f.show(cell, 'perSecond', 'count'),
+    f.show(cell, 'perSecond', 'significant'),
     cell.ratio === null ? '' : f.show(cell, 'ratio', 'ratio'),
   ]);
   return table(['block', 'commits', 'a second', "times SQLite's"], rows, [0, 1]);
