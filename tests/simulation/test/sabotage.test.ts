@@ -44,8 +44,9 @@ async function firstFound(seeds: number, quick: number, attempt: (seed: number) 
     try {
       await attempt(seed);
     } catch (error) {
-      // A fault of the sabotage itself finds nothing.
-      if (error instanceof Error && error.cause instanceof TypeError) throw error;
+      // A fault of the sabotage itself, or of the engine's own code, finds nothing.
+      const { cause } = error as Error;
+      if (cause instanceof TypeError || cause instanceof RangeError) throw error;
       return seed;
     }
   }
