@@ -93,7 +93,7 @@ async function crashOnce(
   };
 }
 
-/** Counters, as they are once the session has handed its own in. */
+/** Counters, as they are once the backend has handed its own in. */
 async function statistics(server: PostgresServer): Promise<{ records: number; bytes: number; hot: number }> {
   await server.query('SELECT pg_stat_force_next_flush()');
   await server.query('SELECT 1');

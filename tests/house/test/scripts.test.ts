@@ -159,7 +159,7 @@ describe('scripts/new-package.mjs', () => {
 
   test('enters it on its floor and in the build', () => {
     const house = readFileSync(join(directory, 'tests/house/test/house.ts'), 'utf8');
-    expect(house).toMatch(/'packages\/control': 2,\n {2}'packages\/planted': 2,\n/);
+    expect(house).toMatch(/'packages\/wal': 2,\n {2}'packages\/planted': 2,\n/);
     const { references } = readJson<{ references: { path: string }[] }>(join(directory, 'tsconfig.json'));
     expect(references).toEqual(
       expect.arrayContaining([{ path: 'packages/planted' }, { path: 'packages/planted/test' }]),
