@@ -48,7 +48,9 @@ describe('bench commit', () => {
 
   it('refuses a folder that does not exist', async () => {
     const missing = join(folder, 'nowhere');
-    await expect(commitBenchmark.run({ folder: missing }, context)).rejects.toThrow(/--folder ".*nowhere" is not a directory/);
+    await expect(commitBenchmark.run({ folder: missing }, context)).rejects.toThrow(
+      /--folder ".*nowhere" is not a directory/,
+    );
     expect(existsSync(missing)).toBe(false);
   });
 });
