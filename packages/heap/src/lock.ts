@@ -185,7 +185,13 @@ function refuseConflict(
   pos: number,
   { block, offset }: Version,
 ): void {
-  const { relation, transactions } = parts;
+  const { relation, transactions, locator } = parts;
+  const name = rowModeName(mode);
+  const other = transactions.locks.conflicting(transaction, locator, block, offset, name);
+  if (other !== undefined) {
+    const kept = transactions.locks.heldBy(other, locator, block, offset) ?? name;
+    throw rowIsLocked(relation.name, block, offset, name, kept, other.topXid);
+  }
   const xmax = tupleXmax(m, pos);
   const infomask = tupleInfomask(m, pos);
   if (xmax === 0 || (infomask & HEAP_XMAX_INVALID) !== 0) return;
@@ -193,5 +199,5 @@ function refuseConflict(
   const held = heldMode(infomask, tupleInfomask2(m, pos));
   if (!modesConflict(held, mode)) return;
   const holder = transactions.topXidOf(xmax);
-  throw rowIsLocked(relation.name, block, offset, rowModeName(mode), rowModeName(held), holder);
+  throw rowIsLocked(relation.name, block, offset, name, rowModeName(held), holder);
 }

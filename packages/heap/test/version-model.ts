@@ -119,6 +119,10 @@ export class VersionModel {
     for (const lock of version.locks) {
       if (lock.level.open && lock.level.transaction !== transaction && lock.mode + mode >= 3) return '55P03';
     }
+    // A newer version of an update that is not decided yet: what is done to it is in the way, too.
+    if (end?.next !== undefined && end.level.transaction !== transaction) {
+      return this.verdict(end.next, transaction, mode);
+    }
     return 'ok';
   }
 
