@@ -46,8 +46,8 @@ const NORMAL: number = LP_NORMAL;
 const isTuple: typeof leadsToTuple = leadsToTuple;
 
 /**
- * Collects the visible tuples of the page at `base` into `into`. A page marked all-visible is not judged, unless `judge`
- * asks for it. PostgreSQL: `heapgetpage` / `heap_prepare_pagescan`, heapam.c.
+ * Collects the visible tuples of the page at `base` into `into`, judged by their hint bits alone: for files without a commit
+ * log. A page marked all-visible is not judged. PostgreSQL: `heapgetpage` / `heap_prepare_pagescan`, heapam.c.
  * @throws StorageError XX001 for a page that is no plain heap page, and for a line pointer that leads to where no tuple can
  * be; 0A000 under `unknown: "error"`.
  */
