@@ -1,0 +1,2 @@
+// Every export of the package, by hand.
+export { twice } from './twice.ts';
