@@ -27,4 +27,12 @@ export {
   XLOG_SMGR_TRUNCATE,
 } from './storage-files.ts';
 export { storageRecords, storageResourceManager } from './storage-records.ts';
+export {
+  TABLE_ABSENT,
+  TABLE_DEAD,
+  TABLE_IN_PROGRESS,
+  TABLE_LIVE,
+  type TableAccess,
+  type UseTableTuple,
+} from './table-access.ts';
 export { withBlock } from './with-block.ts';
