@@ -4,7 +4,7 @@ import type { Relation } from '@blockwright/access';
 import type { BlockNumber, BufferId } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { pageInit, pageIsNew } from '@blockwright/page';
-import { largestValue, searchSlot, setSlotValue, slotValue } from './fsm-page.ts';
+import { largestValue, restartSearch, searchSlot, setSlotValue, slotValue } from './fsm-page.ts';
 
 /** Where no block was found. */
 export const NO_BLOCK = -1;
@@ -61,6 +61,36 @@ export class FreeSpaceMap {
     const category = slotValue(pool.memory(id), pool.base(id), geometry, geometry.fsmSlotOf(block));
     pool.unpin(id);
     return category === 255 ? geometry.constants.MaxFSMRequestSize : category << this.categoryShift;
+  }
+
+  /**
+   * Makes the upper levels say what the leaves do: searches begin at the root, and so find what was recorded since.
+   * Searches begin at the map's first slot again. PostgreSQL: `FreeSpaceMapVacuum`.
+   */
+  vacuum(): void {
+    if (this.relation.fsm.exists()) this.vacuumPage(this.rootLevel, 0);
+  }
+
+  /** @returns the largest value of the page, -1 when it does not exist. PostgreSQL: `fsm_vacuum_page`. */
+  private vacuumPage(level: number, page: number): number {
+    const { geometry, relation } = this;
+    const { pool } = relation;
+    const id = this.pin(level, page, false);
+    if (id < 0) return -1;
+    const m = pool.memory(id);
+    const base = pool.base(id);
+    try {
+      // Of two siblings the second one lies behind all that is below the first: after one that is missing, none is there.
+      for (let slot = 0, ended = false; level > LEAF_LEVEL && slot < geometry.slotsPerFsmPage; slot++) {
+        const below: number = ended ? -1 : this.vacuumPage(level - 1, geometry.heapBlockOfFsm(page, slot));
+        ended = below < 0;
+        if (setSlotValue(m, base, geometry, slot, ended ? 0 : below)) relation.log.hint(relation, relation.fsm, id);
+      }
+      restartSearch(m, base);
+      return largestValue(m, base);
+    } finally {
+      pool.unpin(id);
+    }
   }
 
   private categoryOf(available: number): number {

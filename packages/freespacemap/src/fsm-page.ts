@@ -101,6 +101,11 @@ export function searchSlot(m: PageMemory, base: number, g: BlockGeometry, least:
   return -1;
 }
 
+/** The next search starts at the first slot. */
+export function restartSearch(m: PageMemory, base: number): void {
+  m.u32[(base + NEXT_SLOT_BYTE) >> 2] = 0;
+}
+
 function startSlot(m: PageMemory, base: number, g: BlockGeometry): number {
   const next = m.u32[(base + NEXT_SLOT_BYTE) >> 2];
   return next < g.slotsPerFsmPage ? next : 0; // a hint: any other value starts at the first slot

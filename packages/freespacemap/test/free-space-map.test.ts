@@ -95,6 +95,30 @@ describe.each(BLOCK_SIZES)('the map of a heap of %i-byte blocks', (size) => {
     expect(map.recordAndFind(0, 0, 100)).toBe(NO_BLOCK);
   });
 
+  it('finds from the root, after a vacuum of it, every block that was recorded, and no other', () => {
+    const slots = BlockGeometry.of(size).slotsPerFsmPage;
+    const blocks = slots * slots + 2 * slots;
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(blocks - 1), { minLength: 1, maxLength: 20 }), (free) => {
+        const { map, relation } = heapOf(size, 0);
+        relation.blockCount = () => blocks;
+        map.vacuum(); // there is no map yet
+        for (const block of free) map.record(block, size - 1);
+        expect(map.find(size >> 1)).toBe(NO_BLOCK);
+        map.vacuum();
+        const found: number[] = [];
+        for (let block = map.find(size >> 1); block !== NO_BLOCK; block = map.find(size >> 1)) {
+          found.push(block);
+          map.record(block, 0);
+        }
+        expect(found.sort((a, b) => a - b)).toEqual(free.sort((a, b) => a - b));
+        map.vacuum();
+        expect(map.find(1)).toBe(NO_BLOCK);
+      }),
+      { numRuns: 5 },
+    );
+  });
+
   it('costs time only, whatever its files hold', () => {
     fc.assert(
       fc.property(fc.constantFrom('random', 'all 255', 'cut short'), fc.integer(), (what, seed) => {
