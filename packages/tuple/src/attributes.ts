@@ -8,6 +8,9 @@ import { HEAP_HASNULL, HEAP_NATTS_MASK, HEAP_TUPLE_HEADER_BYTES, heapHeaderBytes
 import { int32At } from './types/integer.ts';
 import { detoast, type FetchToast, inflate, TOAST_POINTER_BYTES, VARTAG_ONDISK } from './varlena.ts';
 
+/** Whose header a tuple has: the header says where nulls are and where the data begins. */
+export type TupleLayout = 'heap' | 'index';
+
 export const AT_NULL = 0;
 const AT_PLAIN = 1;
 const AT_COMPRESSED = 2;

@@ -1,6 +1,7 @@
 // Tuples of a page to column vectors.
 
 import { checkOptions, isStorageError } from '@blockwright/base';
+import { type TupleLayout } from './attributes.ts';
 import { type BatchLoops, generateBatchLoops } from './batch-generator.ts';
 import { BatchInterpreter } from './batch-interpreter.ts';
 import { planDecoding } from './decode-plan.ts';
@@ -15,6 +16,8 @@ export interface BatchDecoderOptions extends VectorOptions {
   readonly fetchToast?: FetchToast;
   /** `false`: interpret, generate no code. Generated if not given, interpreted where the host refuses that. */
   readonly generateCode?: boolean;
+  /** What the tuples are: `heap` (the default), or `index`: then the descriptor is the index's, `format.descriptor`. */
+  readonly layout?: TupleLayout;
 }
 
 /** Decodes many tuples at a time into vectors of the chosen columns. */
@@ -49,7 +52,7 @@ export class BatchDecoder {
     columns?: readonly number[],
     options: BatchDecoderOptions = {},
   ): BatchDecoder {
-    checkOptions('BatchDecoder', options, ['charCodes', 'fetchToast', 'generateCode']);
+    checkOptions('BatchDecoder', options, ['charCodes', 'fetchToast', 'generateCode', 'layout']);
     const chosen = columns ?? descriptor.liveColumns();
     for (const i of chosen) if (descriptor.columns[i] === undefined) throw new RangeError(`there is no column ${i}`);
     return new BatchDecoder(descriptor, [...chosen], options);

@@ -5,7 +5,7 @@ import { AT_NULL, AttributeData, AttributePlaces, atTuple, locateAttributes, pla
 import type { ColumnType } from './column-type.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import { badBytes } from './errors.ts';
-import { int32At } from './types/integer.ts';
+import { int16At, int32At } from './types/integer.ts';
 import { numericText, readNumeric, readScaled } from './types/numeric-format.ts';
 import { utf8CodePoint } from './utf8.ts';
 import type { FetchToast } from './varlena.ts';
@@ -105,10 +105,6 @@ function store(type: ColumnType, vector: Vector, row: number, u8: Uint8Array, at
       vector.starts[row + 1] = start + size;
     }
   }
-}
-
-function int16At(u8: Uint8Array, at: number): number {
-  return ((u8[at] | (u8[at + 1] << 8)) << 16) >> 16;
 }
 
 function storeText(vector: Vector & { kind: 'text' }, row: number, text: string): void {

@@ -1,4 +1,4 @@
-export { AttributePlaces, atTuple, locateAttributes } from './attributes.ts';
+export { AttributePlaces, atTuple, locateAttributes, type TupleLayout } from './attributes.ts';
 export { BatchDecoder, type BatchDecoderOptions } from './batch-decoder.ts';
 export type { ByteSink } from './byte-sink.ts';
 export type { AttAlign, Codec, ColumnType, VectorKind } from './column-type.ts';
@@ -59,6 +59,8 @@ export {
   tupleXmax,
   tupleXmin,
 } from './heap-header.ts';
+export { IndexTupleFormat, type IndexTupleFormatOptions } from './index-format.ts';
+export { IndexTupleFormer, type IndexTupleFormerOptions } from './index-former.ts';
 export {
   INDEX_AM_RESERVED_BIT,
   INDEX_MAX_KEYS,
@@ -74,11 +76,13 @@ export {
   setIndexTupleInfo,
   setIndexTupleTid,
 } from './index-header.ts';
+export type { KeyOrder } from './index-keys.ts';
+export type { CompareKeys } from './key-interpreter.ts';
 export { type TupleMemory, tupleMemory } from './memory.ts';
 export { pglzCompress } from './pglz-compress.ts';
 export { RowDecoder, type RowDecoderOptions } from './row-decoder.ts';
 export { bytea, uuid } from './types/binary.ts';
-export { columnTypeOf, name, oid, opaque, quotedChar, xid } from './types/catalog.ts';
+export { columnTypeOf, cstring, name, oid, opaque, quotedChar, xid } from './types/catalog.ts';
 export { char, text, varchar } from './types/character.ts';
 export { date, timestamptz } from './types/datetime.ts';
 export { float4, float8 } from './types/float.ts';

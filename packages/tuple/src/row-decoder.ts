@@ -1,7 +1,15 @@
 // One tuple to a row: an array of values, or an object by column name.
 
 import { checkOptions } from '@blockwright/base';
-import { AT_NULL, AttributeData, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
+import {
+  AT_NULL,
+  AttributeData,
+  AttributePlaces,
+  atTuple,
+  locateAttributes,
+  plainData,
+  type TupleLayout,
+} from './attributes.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import type { TupleMemory } from './memory.ts';
 import type { FetchToast } from './varlena.ts';
@@ -11,6 +19,8 @@ export interface RowDecoderOptions {
   readonly int8?: 'bigint' | 'number';
   /** Fetches out-of-line values; without it they are StorageError 0A000. */
   readonly fetchToast?: FetchToast;
+  /** What the tuples are: `heap` (the default), or `index`: then the descriptor is the index's, `format.descriptor`. */
+  readonly layout?: TupleLayout;
 }
 
 type Reader = (u8: Uint8Array, at: number, length: number) => unknown;
@@ -28,7 +38,7 @@ export class RowDecoder {
   readonly #fetch: FetchToast | undefined;
 
   private constructor(descriptor: TupleDescriptor, columns: readonly number[], options: RowDecoderOptions) {
-    checkOptions('RowDecoder', options, ['int8', 'fetchToast']);
+    checkOptions('RowDecoder', options, ['int8', 'fetchToast', 'layout']);
     this.descriptor = descriptor;
     this.columns = columns;
     this.#names = columns.map((i) => descriptor.columns[i].name);

@@ -11,6 +11,7 @@ import { appendWord, bool, compareNumbers, int2, int4, int8, int32At } from './i
 import { numeric } from './numeric.ts';
 
 const NAME_BYTES = 64;
+const ZERO: Uint8Array = new Uint8Array(1);
 
 function unsignedType(typeName: string, oid: number): ColumnType<number> {
   return makeType<number>({
@@ -69,6 +70,26 @@ const NAME: ColumnType<string> = makeType<string>({
   },
 });
 
+/** A name as an index keeps it: its bytes and a zero byte. PostgreSQL: cstring, the key type of `name_ops`. */
+const CSTRING: ColumnType<string> = makeType<string>({
+  name: 'cstring',
+  oid: 2275,
+  attlen: -2,
+  attalign: 'c',
+  toText: (value) => value,
+  fromText: (given) => given,
+  compare: compareUtf8,
+  codec: {
+    vector: 'bytes',
+    read: utf8Decode,
+    append: (sink, value) => {
+      if (typeof value !== 'string') throw wrongKind('cstring', 'a string', value);
+      utf8Append(sink, value);
+      sink.append(ZERO);
+    },
+  },
+});
+
 /** "char": one byte as a string; the empty string is byte 0, bytes above 127 are `\ooo`. PostgreSQL: `charout`. */
 function oneByteText(byte: number): string {
   if (byte === 0) return '';
@@ -105,6 +126,8 @@ const XID: ColumnType<number> = unsignedType('xid', 28);
 
 /** name: up to 63 bytes in 64, zero-filled. */
 export const name = (): ColumnType<string> => NAME;
+/** cstring: a name in an index, its bytes and a zero byte; no type of a table's column. */
+export const cstring = (): ColumnType<string> => CSTRING;
 /** oid: an unsigned number of 32 bits. */
 export const oid = (): ColumnType<number> => OID;
 /** xid: a transaction number of 32 bits. */
@@ -165,6 +188,7 @@ const BY_OID: ReadonlyMap<number, (typmod: number) => ColumnType> = new Map<numb
   [1082, date],
   [1184, timestamptz],
   [1700, numericOfTypmod],
+  [2275, cstring],
   [2950, uuid],
 ]);
 

@@ -8,6 +8,10 @@ export function int32At(u8: Uint8Array, at: number): number {
   return u8[at] | (u8[at + 1] << 8) | (u8[at + 2] << 16) | (u8[at + 3] << 24);
 }
 
+export function int16At(u8: Uint8Array, at: number): number {
+  return ((u8[at] | (u8[at + 1] << 8)) << 16) >> 16;
+}
+
 /** Appends the `bytes` low bytes of `word`. */
 export function appendWord(sink: ByteSink, word: number, bytes: number): void {
   sink.reserve(bytes);
@@ -64,7 +68,7 @@ function smallInteger(name: string, shown: string, oid: number, attlen: 2 | 4): 
     compare: compareNumbers,
     codec: {
       vector: 'int',
-      read: (u8, at) => (attlen === 2 ? ((u8[at] | (u8[at + 1] << 8)) << 16) >> 16 : int32At(u8, at)),
+      read: (u8, at) => (attlen === 2 ? int16At(u8, at) : int32At(u8, at)),
       append: (sink, value) => {
         if (typeof value !== 'number' || !Number.isInteger(value)) throw wrongKind(name, 'a whole number', value);
         if (value < -limit || value >= limit) throw outOfRange(value);
