@@ -1,5 +1,6 @@
 export { type LineitemPeer, type LineitemPeerOptions, peerText } from './lineitem-peer.ts';
 export {
+  type PostgresClient,
   type PostgresOptions,
   type PostgresRow,
   PostgresServer,
@@ -13,5 +14,13 @@ export {
   type PostgresLineitemOptions,
   startPostgresLineitem,
 } from './postgres-lineitem.ts';
+export {
+  openSqlite,
+  type SqliteConnection,
+  type SqliteDatabase,
+  type SqliteOptions,
+  type SqliteStatement,
+  sqliteIsInstalled,
+} from './sqlite.ts';
 export { type CommitPeer, openSqliteCommits, type SqliteCommitsOptions } from './sqlite-commits.ts';
-export { openSqliteLineitem, type SqliteLineitemOptions, sqliteIsInstalled } from './sqlite-lineitem.ts';
+export { openSqliteLineitem, type SqliteLineitemOptions } from './sqlite-lineitem.ts';

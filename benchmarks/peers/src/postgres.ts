@@ -51,10 +51,10 @@ const BASE_SETTINGS: Readonly<Record<string, string>> = {
 /** A row of a result: numbers of PostgreSQL's int8 and numeric come as strings, bytea as a Buffer. */
 export type PostgresRow = Record<string, unknown>;
 
-/** The part of `pg`'s client that is used here. */
-interface Client {
+/** The part of `pg`'s client that is used here. A query with a name is prepared when it is first run. */
+export interface PostgresClient {
   connect(): Promise<unknown>;
-  query(query: { text: string; values?: readonly unknown[] }): Promise<{ rows: PostgresRow[] }>;
+  query(query: { name?: string; text: string; values?: readonly unknown[] }): Promise<{ rows: PostgresRow[] }>;
   query(query: CopyIn): CopyIn;
   on(event: 'error', listener: (error: Error) => void): unknown;
   end(): Promise<void>;
@@ -84,7 +84,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   }
 }
 
-type ClientClass = new (options: Record<string, unknown>) => Client;
+type ClientClass = new (options: Record<string, unknown>) => PostgresClient;
 
 /** A PostgreSQL of one's own. Close it after use: that stops the server and removes its directory. */
 export class PostgresServer implements AsyncDisposable {
@@ -98,7 +98,7 @@ export class PostgresServer implements AsyncDisposable {
   private readonly scratch: string;
   private readonly Client: ClientClass;
   private running: PostgresProcess | undefined;
-  private session: Client | undefined;
+  private session: PostgresClient | undefined;
 
   /** @internal Use {@link startPostgres}. */
   constructor(
@@ -174,7 +174,7 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   /** A further connection: `pg`'s client. The caller ends it, or {@link stop} does. */
-  async connect(): Promise<Client> {
+  async connect(): Promise<PostgresClient> {
     const client = new this.Client({ host: this.scratch, user: 'postgres', database: 'postgres' });
     client.on('error', () => {}); // a server that is stopped says so to its clients
     try {
@@ -186,7 +186,7 @@ export class PostgresServer implements AsyncDisposable {
     return client;
   }
 
-  private client(): Client {
+  private client(): PostgresClient {
     if (this.session === undefined) throw new StorageError('55000', 'PostgreSQL is stopped');
     return this.session;
   }

@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { checkOptions } from '@blockwright/base';
 import { type Q1Row, rowCounts, TPCH_TABLES, type TpchBatch, tableBatches, unitCount } from '@blockwright/tpch';
 import { daysFrom2000, type LineitemPeer, type LineitemPeerOptions } from './lineitem-peer.ts';
-import { importPeer, resolvePackage } from './resolve.ts';
+import { importPeer } from './resolve.ts';
 
 export interface SqliteLineitemOptions extends LineitemPeerOptions {
   /** Bytes of a page, a power of two from 512 to 65536; by default 8192. */
@@ -44,11 +44,6 @@ const Q1 = `SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l
 const ROWS_A_STATEMENT = 8;
 const ORDERS_A_STEP = 2000;
 const SHOWN = ['page_size', 'cache_size', 'journal_mode', 'synchronous', 'locking_mode', 'mmap_size'] as const;
-
-/** Whether SQLite can be opened here. */
-export function sqliteIsInstalled(): boolean {
-  return resolvePackage('libsql') !== undefined;
-}
 
 /** Opens a new SQLite database, loads lineitem, and reads it once into the page cache, which is large enough. */
 export async function openSqliteLineitem(options: SqliteLineitemOptions): Promise<LineitemPeer> {
