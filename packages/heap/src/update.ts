@@ -29,6 +29,7 @@ import { VISIBILITYMAP_VALID_BITS, type VisibilityMap } from '@blockwright/visib
 import { RM_HEAP } from '@blockwright/wal';
 import type { Admission } from './admission.ts';
 import { comboFor, setCmax, setXmax } from './header-change.ts';
+import type { IndexedColumns } from './indexed-columns.ts';
 import { keepDisplacedLock } from './lock.ts';
 import { heapPagePruneOpt, prunePageForUpdate } from './prune.ts';
 import { putTuple, putWhole, startsPage } from './put-tuple.ts';
@@ -69,7 +70,10 @@ export class RowUpdate {
   newXmax: Xid = 0;
 }
 
-/** Updates the row at (block, offset) to the tuple that {@link WriterParts.encode} made, as {@link HeapWriter.update} says. */
+/**
+ * Updates the row at (block, offset) to the tuple that {@link WriterParts.encode} made, as {@link HeapWriter.update} says.
+ * With `columns`, they say what is kept.
+ */
 export function updateRow(
   parts: TransactionWriterParts,
   admission: Admission,
@@ -79,8 +83,9 @@ export function updateRow(
   offset: OffsetNumber,
   length: number,
   snapshot: Snapshot,
-  keepsIndexed: boolean,
-  keepsKey: boolean,
+  keepsIndexedColumns: boolean,
+  keepsKeyColumns: boolean,
+  columns: IndexedColumns | undefined,
 ): number {
   const { relation, transactions } = parts;
   const { pool, main, geometry } = relation;
@@ -88,6 +93,13 @@ export function updateRow(
   const id = pool.pin(main, block);
   try {
     heapPagePruneOpt(relation, id, transactions);
+    let keepsIndexed = keepsIndexedColumns;
+    let keepsKey = keepsKeyColumns;
+    if (columns !== undefined && admission.find(parts, pool.memory(id), pool.base(id), block, offset)) {
+      columns.compare(pool.memory(id), admission.pos, admission.length, parts.tuple, length);
+      keepsIndexed = columns.keepsIndexed;
+      keepsKey = columns.keepsKey;
+    }
     const mode = keepsKey ? NO_KEY_UPDATE : UPDATE;
     const code = admission.ask(parts, id, block, offset, transaction, snapshot, mode);
     if (code !== TM_OK) return code;

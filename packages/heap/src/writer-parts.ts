@@ -24,6 +24,8 @@ export class WriterParts {
   readonly locator: RelationLocator;
   /** The tuple to be written, at byte 0. */
   readonly tuple: PageMemory;
+  /** Its bytes. */
+  length = 0;
   /** Where the last row went. */
   block: BlockNumber = INVALID_BLOCK_NUMBER;
   offset: OffsetNumber = 0;
@@ -50,6 +52,7 @@ export class WriterParts {
     const length = this.encoder.encode(values, u8, 0);
     if (length > geometry.maxHeapTupleSize) throw rowTooBig(name, length, geometry.maxHeapTupleSize);
     for (let i = length; (i & 7) !== 0; i++) u8[i] = 0;
+    this.length = length;
     return length;
   }
 

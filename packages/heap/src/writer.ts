@@ -1,12 +1,14 @@
 // Rows written within transactions: the heap's insert, update, delete and lock.
 import type { Relation } from '@blockwright/access';
 import type { BlockNumber, OffsetNumber } from '@blockwright/base';
+import type { PageMemory } from '@blockwright/page';
 import type { RowLockMode, Snapshot, Transaction, Transactions } from '@blockwright/transam';
 import { type TupleDescriptor, TupleEncoder } from '@blockwright/tuple';
 import type { VisibilityMap } from '@blockwright/visibilitymap';
 import { Admission } from './admission.ts';
 import { deleteRow } from './delete.ts';
 import { checkFillfactor } from './fill.ts';
+import type { IndexedColumns } from './indexed-columns.ts';
 import { insertRow } from './insert-row.ts';
 import { lockRow } from './lock.ts';
 import { rowMode } from './row-modes.ts';
@@ -54,6 +56,16 @@ export class HeapWriter {
   /** Whether the last update was HOT: on the row's page, and the index entries of the row lead to it as they are. */
   get wasHot(): boolean {
     return this.parts.wasHot;
+  }
+
+  /** The row, or version, that was written last: its tuple, {@link length} bytes at byte 0. Lent until the next call. */
+  get tuple(): PageMemory {
+    return this.parts.tuple;
+  }
+
+  /** Its bytes. */
+  get length(): number {
+    return this.parts.length;
   }
 
   /** After TM_UPDATED: the TID of the newer version. Lent until the next call. */
@@ -109,6 +121,36 @@ export class HeapWriter {
       snapshot,
       keepsIndexedColumns,
       keepsKey,
+      undefined,
+    );
+  }
+
+  /**
+   * {@link update} that finds out itself what the new version changes of the columns that indexes have; afterwards `columns`
+   * says what.
+   */
+  updateIndexed(
+    transaction: Transaction,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    values: readonly unknown[],
+    snapshot: Snapshot,
+    columns: IndexedColumns,
+  ): number {
+    const { parts } = this;
+    const length = parts.encode(values);
+    return updateRow(
+      parts,
+      this.admission,
+      this.rowUpdate,
+      transaction,
+      block,
+      offset,
+      length,
+      snapshot,
+      true,
+      true,
+      columns,
     );
   }
 
