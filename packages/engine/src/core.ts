@@ -13,7 +13,7 @@ import type { WalWriter } from '@blockwright/wal';
 import { FileAges } from './file-ages.ts';
 import { OpenScan } from './open-scan.ts';
 import type { Relations } from './relations.ts';
-import { Scan, type ScanOptions } from './scan.ts';
+import { heapScanOf, type Scan, type ScanOptions } from './scan.ts';
 import type { ColumnName, TableDef } from './table.ts';
 import { TableLocks } from './table-locks.ts';
 import type { DatabaseTransaction } from './transaction.ts';
@@ -115,7 +115,7 @@ export class Core {
       if (this.scans.delete(ended) && owner === undefined) this.locks.release(ended);
     });
     try {
-      const scan = new Scan<Table, Name>(this.parts.relations.handleOf(entry), entry.descriptor, options, open);
+      const scan = heapScanOf<Table, Name>(this.parts.relations.handleOf(entry), entry.descriptor, options, open);
       if (owner === undefined) {
         this.locks.share(entry, open, 0);
         this.droppedScans.register(scan, open);

@@ -16,7 +16,7 @@ import { type ColumnType, RowDecoder } from '@blockwright/tuple';
 import type { Vfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 import type { TableInfo } from './database.ts';
-import { Scan, type ScanHold, type ScanOptions } from './scan.ts';
+import { heapScanOf, type Scan, type ScanHold, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
 
@@ -125,7 +125,7 @@ export class PostgresDatabase implements Disposable {
     const fetchToast = this.postgres.toastReader(table);
     const { snapshot } = this.postgres;
     const hold: ScanHold = { snapshot, stopped: undefined, release: () => {} };
-    return new Scan(relation, table.descriptor, { ...options, fetchToast }, hold);
+    return heapScanOf(relation, table.descriptor, { ...options, fetchToast }, hold);
   }
 
   /**

@@ -8,7 +8,7 @@ import { parseRelationFileName, StorageManager } from '@blockwright/smgr';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 import { detectPages } from './detect.ts';
-import { Scan, type ScanOptions } from './scan.ts';
+import { heapScanOf, type Scan, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
 import type { ColumnName, TableDef } from './table.ts';
 
@@ -95,7 +95,7 @@ export class RelationFile<Table extends TableDef = TableDef> implements Disposab
 
   /** Scans the visible rows; `table` is the file's own, and is there so that a database and a file can be used alike. */
   scan<Of extends TableDef, Name extends ColumnName<Of>>(table: Of, options: ScanOptions<Name>): Scan<Of, Name> {
-    return new Scan(this.relation, table.descriptor, options);
+    return heapScanOf(this.relation, table.descriptor, options);
   }
 
   /** Counts the visible rows; with `map: false`, without asking the visibility map beside the file. */

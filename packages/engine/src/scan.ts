@@ -1,7 +1,8 @@
-// A scan as users see it: typed batches, and row objects on top of them.
+// A scan as users see it: typed batches, and row objects on top of them. Where the batches come from is its source's affair:
+// the pages of a table in their order, or an index.
 import type { Relation } from '@blockwright/access';
 import { checkOptions, nearestName, StorageError } from '@blockwright/base';
-import { type HeapBatch, HeapScan, type UnknownPolicy } from '@blockwright/heap';
+import { HeapScan, type UnknownPolicy } from '@blockwright/heap';
 import type { Snapshot } from '@blockwright/transam';
 import {
   type ColumnType,
@@ -33,10 +34,49 @@ export interface ScanHold {
   release(): void;
 }
 
+/** What a scan has done so far. Of a scan without an index all are 0. */
+export interface ScanStats {
+  /** Leaf pages of the index that had entries of the range. */
+  readonly indexPages: number;
+  /** Entries of the range, those of rows that are not seen too. */
+  readonly entries: number;
+  /** Entries for which the table was asked: all, unless the index holds every column and the visibility map spares it. */
+  readonly heapFetches: number;
+  /** Entries that were marked dead, since nobody sees a row of theirs any more: no later scan looks at them. */
+  readonly killed: number;
+}
+
+/** Rows, column by column, as a source gives them; lent until the next batch. */
+export interface RowBatch {
+  readonly length: number;
+  readonly blocks: Uint32Array;
+  readonly offsets: Uint16Array;
+  readonly vectors: readonly Vector[];
+}
+
+/** Where a scan's batches come from. */
+export interface RowSource {
+  /** The vectors that every batch lends. */
+  readonly vectors: readonly Vector[];
+  readonly types: readonly ColumnType<unknown>[];
+  readonly unknown: number;
+  readonly stats: ScanStats;
+  next(): RowBatch | undefined;
+  close(): void;
+}
+
+/** What {@link Scan} needs to know beside its source. */
+export interface ScanParts<Name extends string> {
+  readonly table: string;
+  readonly names: readonly Name[];
+  /** The snapshot that decides what is seen, and more; without one, hint bits do. */
+  readonly hold: ScanHold | undefined;
+}
+
 /** Rows, column by column; lent until the next batch. */
 export interface Batch<Table extends TableDef, Name extends ColumnName<Table>> {
   readonly length: number;
-  /** Block and line pointer of each row. */
+  /** Block and line pointer of each row: in an index's order those by which the index knows it, where its HOT chain begins. */
   readonly blocks: Uint32Array;
   readonly offsets: Uint16Array;
   /** By column name. */
@@ -49,44 +89,38 @@ export interface Batch<Table extends TableDef, Name extends ColumnName<Table>> {
 export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   implements Iterable<Batch<Table, Name>>, Disposable
 {
-  private readonly heapScan: HeapScan;
+  private readonly source: RowSource;
   private readonly names: readonly Name[];
-  private readonly types: readonly ColumnType<unknown>[];
   private readonly columns: { [Column in Name]: Vector };
   private readonly hold: ScanHold | undefined;
   private readonly table: string;
   private started = false;
 
-  /** @param hold the snapshot that decides what is seen; without one, hint bits do */
-  constructor(relation: Relation, descriptor: TupleDescriptor, options: ScanOptions<Name>, hold?: ScanHold) {
-    checkOptions('scan', options, ['columns', 'unknown', 'charCodes', 'fetchToast']);
-    if (!Array.isArray(options.columns)) throw new TypeError('a scan needs the columns to read, as an array of names');
-    const indexes = options.columns.map((name) => columnIndex(relation.name, descriptor, name));
-    this.heapScan = new HeapScan(relation, descriptor, {
-      columns: indexes,
-      snapshot: hold?.snapshot,
-      unknown: options.unknown,
-      charCodes: options.charCodes,
-      fetchToast: options.fetchToast,
-    });
+  /** @internal */
+  constructor(source: RowSource, { table, names, hold }: ScanParts<Name>) {
+    this.source = source;
     this.hold = hold;
-    this.table = relation.name;
-    this.names = options.columns;
-    this.types = indexes.map((index) => descriptor.columns[index]?.type as ColumnType<unknown>);
+    this.table = table;
+    this.names = names;
     const byName: Record<string, Vector> = {};
-    this.names.forEach((name, k) => {
-      byName[name] = this.heapScan.vectors[k] as Vector;
+    names.forEach((name, k) => {
+      byName[name] = source.vectors[k] as Vector;
     });
     this.columns = byName as { [Column in Name]: Vector };
   }
 
   /** Rows met so far of which nothing that is read says whether they are visible. */
   get unknown(): number {
-    return this.heapScan.unknown;
+    return this.source.unknown;
+  }
+
+  /** What it has done so far. */
+  get stats(): ScanStats {
+    return this.source.stats;
   }
 
   /** The next batch, or undefined at the end: for loops that want no iterator. */
-  next(): HeapBatch | undefined {
+  next(): RowBatch | undefined {
     this.started = true;
     return this.step();
   }
@@ -102,7 +136,7 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
 
   /** Ends the scan, and gives back what it holds; again is fine. */
   close(): void {
-    this.heapScan.close();
+    this.source.close();
     this.hold?.release();
   }
 
@@ -132,7 +166,8 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
   }
 
   private *rowObjects(): Generator<Pick<Row<Table>, Name>> {
-    const { names, types } = this;
+    const { names } = this;
+    const { types } = this.source;
     for (const batch of this) {
       for (let i = 0; i < batch.length; i++) {
         const row: Record<string, unknown> = {};
@@ -142,14 +177,14 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     }
   }
 
-  private step(): HeapBatch | undefined {
-    const { hold, heapScan } = this;
+  private step(): RowBatch | undefined {
+    const { hold, source } = this;
     if (hold?.stopped !== undefined) {
       throw new StorageError('55000', `the scan of table "${this.table}" was closed: ${hold.stopped}`);
     }
-    let batch: HeapBatch | undefined;
+    let batch: RowBatch | undefined;
     try {
-      batch = heapScan.next();
+      batch = source.next();
     } finally {
       if (batch === undefined) this.close(); // at the end, and when it fails
     }
@@ -170,6 +205,71 @@ export class Scan<Table extends TableDef, Name extends ColumnName<Table>>
     if (this.started) throw new StorageError('55000', 'the scan has been iterated already: make a new one');
     this.started = true;
   }
+}
+
+/**
+ * A scan of a table's pages in their order.
+ * @throws StorageError 42703 for an unknown column, naming the one that was probably meant; TypeError for an unknown option.
+ */
+export function heapScanOf<Table extends TableDef, Name extends ColumnName<Table>>(
+  relation: Relation,
+  descriptor: TupleDescriptor,
+  options: ScanOptions<Name>,
+  hold?: ScanHold,
+): Scan<Table, Name> {
+  checkOptions('scan', options, ['columns', 'unknown', 'charCodes', 'fetchToast']);
+  const columns = columnIndexes(relation.name, descriptor, options.columns);
+  const { unknown, charCodes, fetchToast } = options;
+  const scan = new HeapScan(relation, descriptor, {
+    columns,
+    snapshot: hold?.snapshot,
+    unknown,
+    charCodes,
+    fetchToast,
+  });
+  const source = new HeapSource(
+    scan,
+    columns.map((index) => descriptor.columns[index].type),
+  );
+  return new Scan(source, { table: relation.name, names: options.columns, hold });
+}
+
+const NO_INDEX: ScanStats = Object.freeze({ indexPages: 0, entries: 0, heapFetches: 0, killed: 0 });
+
+class HeapSource implements RowSource {
+  readonly types: readonly ColumnType<unknown>[];
+  private readonly scan: HeapScan;
+
+  constructor(scan: HeapScan, types: readonly ColumnType<unknown>[]) {
+    this.scan = scan;
+    this.types = types;
+  }
+
+  get vectors(): readonly Vector[] {
+    return this.scan.vectors;
+  }
+
+  get unknown(): number {
+    return this.scan.unknown;
+  }
+
+  get stats(): ScanStats {
+    return NO_INDEX;
+  }
+
+  next(): RowBatch | undefined {
+    return this.scan.next();
+  }
+
+  close(): void {
+    this.scan.close();
+  }
+}
+
+/** Places of the columns asked for. @throws TypeError when they are no array; StorageError 42703 for an unknown one. */
+export function columnIndexes(table: string, descriptor: TupleDescriptor, names: readonly string[]): number[] {
+  if (!Array.isArray(names)) throw new TypeError('a scan needs the columns to read, as an array of names');
+  return names.map((name) => columnIndex(table, descriptor, name));
 }
 
 function columnIndex(table: string, descriptor: TupleDescriptor, name: string): number {
