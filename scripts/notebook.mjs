@@ -13,7 +13,11 @@ const RUNS = [
   { name: 'geometry', args: ['geometry'] },
   { name: 'compactify', args: ['compactify'] },
   { name: 'recovery', args: ['recovery', '--rows=100000', '--updates=100000', '--peers=postgres'] },
+  { name: 'recovery-transactions', args: ['recovery', '--workload=tpcb,narrow', '--rows=100000', '--updates=40000'] },
+  { name: 'narrow', args: ['narrow'] },
   { name: 'commit', args: ['commit'] },
+  { name: 'index', args: ['index'] },
+  { name: 'tpcb', args: ['tpcb'] },
   { name: 'checksum', args: ['checksum'] },
   { name: 'tidstore', args: ['tidstore'] },
   {

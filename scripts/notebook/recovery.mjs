@@ -1,9 +1,13 @@
-// The notebook's section on crash recovery of updates, and on commits.
+// The notebook's section on crash recovery of updates and of transactions, and on commits.
 import { distinct, sizeName } from './figures.mjs';
 import { aimsTable, notes, table } from './tables.mjs';
 
 const REPORT = 'recovery';
+const TRANSACTIONS = 'recovery-transactions';
+const NARROW = 'narrow';
 const COMMIT = 'commit';
+const REPORTS = [REPORT, TRANSACTIONS, NARROW, COMMIT];
+const WORKLOADS = { tpcb: 'pgbench’s transaction', narrow: 'look-up and update by key' };
 
 const ours = (f, wanted = {}) => f.cells(REPORT, { engine: 'blockwright', ...wanted });
 const postgres = (f) => f.cells(REPORT).find(({ engine }) => engine !== 'blockwright');
@@ -11,7 +15,7 @@ const sizesOf = (cells) => distinct(cells.map(({ blockSize }) => blockSize));
 
 export const recovery = {
   name: REPORT,
-  reports: [REPORT, COMMIT],
+  reports: REPORTS,
   title: 'Recovery without the sort, and what a block size does to the WAL',
 
   headline: (f) => {
@@ -73,9 +77,10 @@ whole page.
 
 ${walTable(f, sizes, ways, at)}`);
     }
+    texts.push(...transactionTexts(f));
     const commits = f.cells(COMMIT, { engine: 'blockwright' });
     if (commits.length > 0) texts.push(`Commits of one row a second:\n\n${commitTable(f, commits)}`);
-    return { charts, text: `${texts.join('\n\n')}\n\n${aimsTable(f, [REPORT, COMMIT])}` };
+    return { charts, text: `${texts.join('\n\n')}\n\n${aimsTable(f, REPORTS)}` };
   },
 
   means: (f) => {
@@ -90,6 +95,11 @@ ${walTable(f, sizes, ways, at)}`);
       lines.push(
         `- **For who chooses a block size:** from the smallest to the largest block, an update of one narrow row writes ${f.range(wal, 'walBytesPerUpdate', 'significant')} bytes of WAL, of which images are ${f.range(wal, 'imagePercent', 'tenths')} %.`,
       );
+    const updated = f.cells(NARROW, { variant: 'adaptive' }).filter(({ ratio }) => ratio !== null);
+    if (updated.length > 0)
+      lines.push(
+        `- **For who updates narrow rows:** with \`adaptive\`, ${f.range(updated, 'ratio', 'ratio')} times the transactions of \`sort\`, and scans of the table afterwards ${f.range(updated, 'scanRatio', 'ratio')} times as fast.`,
+      );
     const groups = f.cells(COMMIT, { engine: 'blockwright' }).filter(({ variant }) => /^synchronous, in/.test(variant));
     const alone = f.cells(COMMIT, { engine: 'blockwright', variant: 'synchronous, alone' });
     if (groups.length > 0 && alone.length > 0)
@@ -100,8 +110,7 @@ ${walTable(f, sizes, ways, at)}`);
   },
 
   findings: (f) =>
-    [REPORT, COMMIT]
-      .filter((name) => f.has(name))
+    REPORTS.filter((name) => f.has(name))
       .map((name) => notes(f, name))
       .join('\n\n'),
 };
@@ -124,6 +133,54 @@ function redoTable(f, sizes, ways, at) {
   );
   const titles = ['block', 'compaction', 'redo ms', 'ns a record', "times sort's speed"];
   return table([...titles, 'compaction %', 'look-up %', 'last checkpoint ms'], rows, [0, 1]);
+}
+
+/** What transactions by key add: their redo, and the updates themselves where nothing is logged. */
+function transactionTexts(f) {
+  const texts = [];
+  const replayed = f.cells(TRANSACTIONS, { engine: 'blockwright' });
+  if (replayed.length > 0) {
+    const rows = replayed.map((cell) => [
+      sizeName(cell.blockSize),
+      WORKLOADS[cell.query],
+      cell.variant,
+      f.show(cell, 'redoMs', 'significant'),
+      cell.ratio === null ? '' : f.show(cell, 'ratio', 'ratio'),
+      f.show(cell, 'compactionPercent', 'tenths'),
+      f.show(cell, 'walBytesPerUpdate', 'significant'),
+    ]);
+    const titles = [
+      'block',
+      'transaction',
+      'compaction',
+      'redo ms',
+      "times sort's speed",
+      'compaction %',
+      'WAL bytes each',
+    ];
+    texts.push(`Redo of transactions that find their rows by an index:\n\n${table(titles, rows, [0, 1, 2])}`);
+  }
+  const narrow = f.cells(NARROW);
+  if (narrow.length > 0) {
+    const rows = narrow.map((cell) => [
+      sizeName(cell.blockSize),
+      cell.variant,
+      f.show(cell, 'perSecond', 'significant'),
+      cell.ratio === null ? '' : f.show(cell, 'ratio', 'ratio'),
+      f.show(cell, 'scanNs', 'significant'),
+      cell.scanRatio === null ? '' : f.show(cell, 'scanRatio', 'ratio'),
+    ]);
+    const titles = [
+      'block',
+      'compaction',
+      'transactions a second',
+      "times sort's",
+      'scan afterwards, ns a row',
+      "times sort's",
+    ];
+    texts.push(`The same updates of a narrow table that is not logged:\n\n${table(titles, rows, [0, 1])}`);
+  }
+  return texts;
 }
 
 function beside(f) {

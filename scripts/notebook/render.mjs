@@ -6,11 +6,12 @@ import { checksum } from './checksum.mjs';
 import { compactify } from './compactify.mjs';
 import { Figures, plain } from './figures.mjs';
 import { geometry } from './geometry.mjs';
+import { indexes } from './indexes.mjs';
 import { recovery } from './recovery.mjs';
 import { aimsSentence } from './tables.mjs';
 import { tidstore } from './tidstore.mjs';
 
-const SECTIONS = [geometry, compactify, recovery, checksum, tidstore];
+const SECTIONS = [geometry, indexes, compactify, recovery, checksum, tidstore];
 
 const PARTS = [
   ['idea', 'The idea'],
