@@ -1,6 +1,11 @@
 // Every export of the package, by hand.
+
 export { BtreeIndex, type BtreeOptions, maxItemSizeOf } from './btree.ts';
+export { type BuildOptions, type BuildResult, btreeBuild } from './build.ts';
+export { btreeBulkDelete, btreeVacuumCleanup } from './bulk-delete.ts';
 export { compareKey, compareToTuple } from './compare.ts';
+export { btreeBuildEmpty } from './init-fork.ts';
+export { maskBtreePage } from './mask.ts';
 export {
   BTREE_MAGIC,
   BTREE_METAPAGE,
@@ -37,6 +42,8 @@ export {
   P_NONE,
   SIZE_OF_BTREE_SPECIAL,
 } from './page.ts';
+export { btreeRecords } from './records.ts';
+export { btreeResourceManager } from './redo.ts';
 export { binarySearch, checkPage, DescentStack, descend, descendToEnd, moveRight } from './search.ts';
 export { SearchKey } from './search-key.ts';
 export {
@@ -54,3 +61,4 @@ export {
   tidOffset,
   tupleNatts,
 } from './tuples.ts';
+export { type BulkDeleteStats, newBulkDeleteStats } from './vacuum-state.ts';

@@ -1,6 +1,7 @@
 // Every resource manager that redo needs: here each subject is registered, and nowhere else is one known.
 import { type PendingCreates, type RedoPages, storageRecords, storageResourceManager } from '@blockwright/access';
 import { heapRecords, heapResourceManagers } from '@blockwright/heap';
+import { btreeRecords, btreeResourceManager } from '@blockwright/nbtree';
 import {
   type CommitLog,
   commitLogRecords,
@@ -37,7 +38,8 @@ export function redoManagers(subjects: RedoSubjects): ResourceManagers<ResourceM
   });
   const managers = new ResourceManagers<ResourceManager>()
     .register(xlogResourceManager(pages, counters))
-    .register(storageResourceManager(pages, created, [visibilityTruncation]));
+    .register(storageResourceManager(pages, created, [visibilityTruncation]))
+    .register(btreeResourceManager(pages));
   for (const manager of [...transactions, ...heapResourceManagers(pages)]) managers.register(manager);
   return managers;
 }
@@ -48,7 +50,8 @@ export function allRecordDescribers(): ResourceManagers<RecordDescriber> {
     .register(xlogRecords)
     .register(transactionRecords)
     .register(storageRecords)
-    .register(commitLogRecords);
+    .register(commitLogRecords)
+    .register(btreeRecords);
   for (const records of heapRecords) describers.register(records);
   return describers;
 }
