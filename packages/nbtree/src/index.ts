@@ -5,6 +5,7 @@ export { type BuildOptions, type BuildResult, btreeBuild } from './build.ts';
 export { btreeBulkDelete, btreeVacuumCleanup } from './bulk-delete.ts';
 export { compareKey, compareToTuple } from './compare.ts';
 export { btreeBuildEmpty } from './init-fork.ts';
+export { btreeInsert } from './insert.ts';
 export { maskBtreePage } from './mask.ts';
 export {
   BTREE_MAGIC,
@@ -44,6 +45,7 @@ export {
 } from './page.ts';
 export { btreeRecords } from './records.ts';
 export { btreeResourceManager } from './redo.ts';
+export { BtreeScan, type ScanOptions, type ScanRange, type SearchBound } from './scan.ts';
 export { binarySearch, checkPage, DescentStack, descend, descendToEnd, moveRight } from './search.ts';
 export { SearchKey } from './search-key.ts';
 export {

@@ -125,14 +125,7 @@ function countDigits(keys: Uint32Array, count: number, shift: number, next: Uint
   return false;
 }
 
-function scatter(
-  from: SortedKeys,
-  to: SortedKeys,
-  shift: number,
-  next: Uint32Array,
-  start: number,
-  end: number,
-): void {
+function scatter(from: SortedKeys, to: SortedKeys, shift: number, next: Uint32Array, start: number, end: number): void {
   const { keys, places } = from;
   const toKeys = to.keys;
   const toPlaces = to.places;
