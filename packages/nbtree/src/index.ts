@@ -45,7 +45,8 @@ export {
 } from './page.ts';
 export { btreeRecords } from './records.ts';
 export { btreeResourceManager } from './redo.ts';
-export { BtreeScan, type ScanOptions, type ScanRange, type SearchBound } from './scan.ts';
+export { BtreeScan, type ScanOptions, type ScanRange } from './scan.ts';
+export type { SearchBound } from './scan-boundary.ts';
 export { binarySearch, checkPage, DescentStack, descend, descendToEnd, moveRight } from './search.ts';
 export { SearchKey } from './search-key.ts';
 export {
