@@ -45,6 +45,7 @@ export {
 } from './page.ts';
 export { btreeRecords } from './records.ts';
 export { btreeResourceManager } from './redo.ts';
+export { BtreeLookup } from './lookup.ts';
 export { BtreeScan, type ScanOptions, type ScanRange } from './scan.ts';
 export type { SearchBound } from './scan-boundary.ts';
 export { binarySearch, checkPage, DescentStack, descend, descendToEnd, moveRight } from './search.ts';
