@@ -7,7 +7,7 @@ import type { HeapBatch } from './batch.ts';
 const POISON_BYTE = 0x5a;
 
 /** Overwrites the rows that a batch lent. */
-export function poisonBatch(batch: HeapBatch): void {
+export function poisonBatch(batch: Pick<HeapBatch, 'vectors' | 'blocks' | 'offsets'>): void {
   for (const vector of batch.vectors) {
     for (const array of arraysOf(vector)) bytesOf(array).fill(POISON_BYTE);
     vector.nulls?.fill(POISON_BYTE); // each decode begins by clearing its rows' entries
