@@ -1,6 +1,7 @@
-// A table as the catalogs know it, and the rows of bw_class and bw_attribute that say so.
+// A table as the catalogs know it, and its rows of bw_class and bw_attribute that say so.
 import { type BlockNumber, type OffsetNumber, type Oid, StorageError } from '@blockwright/base';
 import { type ColumnType, columnTypeOf, TupleDescriptor } from '@blockwright/tuple';
+import type { IndexEntry } from './index-entry.ts';
 
 /** Where a row of a catalog stands. */
 export interface CatalogTid {
@@ -22,11 +23,11 @@ export interface TableShape {
 
 /** A table as the catalogs know it. */
 export interface CatalogEntry extends TableShape {
-  /** `r` a table, `i` an index. */
-  readonly kind: string;
   /** Its row of bw_class, and those of bw_attribute in the columns' order. */
   readonly row: CatalogTid;
   readonly attributeRows: readonly CatalogTid[];
+  /** Its indexes, the oldest first. */
+  readonly indexes: readonly IndexEntry[];
 }
 
 /** A row that was read, and where it stands. */
@@ -42,10 +43,10 @@ export function classRow(table: TableShape): unknown[] {
   return [oid, name, 'r', relfilenode, descriptor.columns.length, persistence, options];
 }
 
-/** Values of its rows of bw_attribute. */
-export function attributeRows(table: TableShape): unknown[][] {
-  return table.descriptor.columns.map(({ name, type }, index) => {
-    return [table.oid, index + 1, name, type.oid, type.typmod, !type.isNullable];
+/** Values of the rows of bw_attribute of a table or an index. */
+export function attributeRows(relation: Pick<TableShape, 'oid' | 'descriptor'>): unknown[][] {
+  return relation.descriptor.columns.map(({ name, type }, index) => {
+    return [relation.oid, index + 1, name, type.oid, type.typmod, !type.isNullable];
   });
 }
 
@@ -53,8 +54,8 @@ export function attributeRows(table: TableShape): unknown[][] {
  * The table that a row of bw_class and its rows of bw_attribute describe.
  * @throws StorageError XX001 when they contradict each other, or say what cannot be.
  */
-export function entryOfRows(row: CatalogRow, attributes: CatalogRow[]): CatalogEntry {
-  const [oid, relname, kind, relfilenode, natts, persistence, options] = row.values;
+export function entryOfRows(row: CatalogRow, attributes: CatalogRow[]): Omit<CatalogEntry, 'indexes'> {
+  const [oid, relname, , relfilenode, natts, persistence, options] = row.values;
   const name = String(relname);
   if (attributes.length !== natts) {
     throw damaged(`table "${name}" has ${String(natts)} columns in bw_class and ${attributes.length} in bw_attribute`);
@@ -66,9 +67,8 @@ export function entryOfRows(row: CatalogRow, attributes: CatalogRow[]): CatalogE
   return {
     oid: oid as Oid,
     name,
-    kind: String(kind),
     relfilenode: relfilenode as Oid,
-    descriptor: descriptorOf(name, attributes),
+    descriptor: descriptorOf(name, attributes, 'table'),
     persistence,
     fillfactor: fillfactorOf(name, options as string | null),
     row: row.tid,
@@ -89,14 +89,19 @@ function fillfactorOf(name: string, options: string | null): number {
   throw damaged(`table "${name}" has reloptions "${options}" in bw_class`);
 }
 
-function descriptorOf(name: string, attributes: readonly CatalogRow[]): TupleDescriptor {
+/** The columns that rows of bw_attribute, in order, describe. @throws StorageError XX001 */
+export function descriptorOf(
+  name: string,
+  attributes: readonly CatalogRow[],
+  what: 'table' | 'index',
+): TupleDescriptor {
   const seen = new Set<string>();
   return TupleDescriptor.of(
     attributes.map(({ values: [, number, column, typeOid, typmod, notNull] }, index) => {
       const type = columnType(typeOid as Oid, typmod as number, notNull !== true);
       if (type === undefined || number !== index + 1 || seen.has(String(column))) {
         throw damaged(
-          `column ${index + 1} of table "${name}" has number ${String(number)}, name "${String(column)}" and type ${String(typeOid)}`,
+          `column ${index + 1} of ${what} "${name}" has number ${String(number)}, name "${String(column)}" and type ${String(typeOid)}`,
         );
       }
       seen.add(String(column));

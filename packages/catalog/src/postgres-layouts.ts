@@ -1,6 +1,7 @@
 // The columns of PostgreSQL's own catalogs that are read here, by major version. Their layout is not written in the
 // database that they describe before they are read, so it is known here, and checked against pg_attribute's own rows
-// afterwards. PostgreSQL: pg_class.h, pg_attribute.h, pg_database.h, pg_namespace.h.
+// afterwards. PostgreSQL: pg_class.h, pg_attribute.h, pg_database.h, pg_namespace.h, pg_index.h, pg_opclass.h,
+// pg_am.h.
 import {
   bool,
   type ColumnType,
@@ -12,6 +13,7 @@ import {
   opaque,
   quotedChar,
   TupleDescriptor,
+  text,
   xid,
 } from '@blockwright/tuple';
 
@@ -28,6 +30,9 @@ export interface PostgresLayouts {
   readonly pgAttribute: TupleDescriptor;
   readonly pgDatabase: TupleDescriptor;
   readonly pgNamespace: TupleDescriptor;
+  readonly pgIndex: TupleDescriptor;
+  readonly pgOpclass: TupleDescriptor;
+  readonly pgAm: TupleDescriptor;
 }
 
 export function postgresLayouts(version: number): PostgresLayouts {
@@ -84,10 +89,48 @@ export function postgresLayouts(version: number): PostgresLayouts {
       ['datfrozenxid', xid()],
       ['datminmxid', xid()],
       ['dattablespace', oid()],
+      ...when(version >= 15, [
+        ['datcollate', text()],
+        ['datctype', text()],
+        ['datlocale', text().nullable() as ColumnType], // before version 17 "daticulocale"
+      ]),
     ]),
     pgNamespace: withTrailing([
       ['oid', oid()],
       ['nspname', name()],
+    ]),
+    pgIndex: withTrailing([
+      ['indexrelid', oid()],
+      ['indrelid', oid()],
+      ['indnatts', int2()],
+      ['indnkeyatts', int2()],
+      ['indisunique', bool()],
+      ...when(version >= 15, [['indnullsnotdistinct', bool()]]),
+      ['indisprimary', bool()],
+      ['indisexclusion', bool()],
+      ['indimmediate', bool()],
+      ['indisclustered', bool()],
+      ['indisvalid', bool()],
+      ['indcheckxmin', bool()],
+      ['indisready', bool()],
+      ['indislive', bool()],
+      ['indisreplident', bool()],
+      ['indkey', opaque(-1, 'i') as ColumnType],
+      ['indcollation', opaque(-1, 'i') as ColumnType],
+      ['indclass', opaque(-1, 'i') as ColumnType],
+      ['indoption', opaque(-1, 'i') as ColumnType],
+      ['indexprs', opaque(-1, 'i').nullable() as ColumnType],
+      ['indpred', opaque(-1, 'i').nullable() as ColumnType],
+    ]),
+    pgOpclass: withTrailing([
+      ['oid', oid()],
+      ['opcmethod', oid()],
+      ['opcname', name()],
+      ['opcnamespace', oid()],
+    ]),
+    pgAm: withTrailing([
+      ['oid', oid()],
+      ['amname', name()],
     ]),
   };
 }

@@ -4,16 +4,26 @@ import { gunzipSync } from 'node:zlib';
 import { Relation } from '@blockwright/access';
 import { BufferPool } from '@blockwright/bufmgr';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
-import { frozenEncoder, HeapInserter, HeapWriter } from '@blockwright/heap';
+import { frozenEncoder, HeapInserter, HeapTableAccess, HeapWriter } from '@blockwright/heap';
 import { StorageManager } from '@blockwright/smgr';
 import { CommitLog, Transactions } from '@blockwright/transam';
 import { parentPath, type Vfs, writeFully } from '@blockwright/vfs';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import { VisibilityMap } from '@blockwright/visibilitymap';
-import { type CatalogTable, CatalogWriter, type OpenRelation } from '../src/index.ts';
+import {
+  Catalog,
+  type CatalogEntry,
+  type CatalogTable,
+  CatalogWriter,
+  IndexedWriter,
+  OpenIndex,
+  type OpenRelation,
+} from '../src/index.ts';
 
 export interface CatalogBench {
   readonly open: OpenRelation;
+  /** Makes the catalogs. */
+  bootstrap(): Catalog;
   readonly transactions: Transactions;
   /** Writes rows of the catalogs for transactions. */
   readonly writer: CatalogWriter;
@@ -48,17 +58,28 @@ export function catalogBench(size: BlockSize): CatalogBench {
     nextXidEpoch: 0,
     oldestXid: 3,
   });
-  const writers = new Map<CatalogTable, HeapWriter>();
+  let catalog: Catalog | undefined;
+  const bootstrap = (): Catalog => {
+    catalog = Catalog.bootstrap(open, { vfs, tempDirectory: '/data/tmp' });
+    return catalog;
+  };
+  const writers = new Map<CatalogTable, IndexedWriter>();
   const writer = new CatalogWriter((table) => {
     let of = writers.get(table);
     if (of === undefined) {
       const relation = open(table.oid, table.name);
-      of = new HeapWriter(relation, table.descriptor, new VisibilityMap({ pool, fork: relation.vm }), transactions);
+      const { descriptor } = table;
+      const heap = new HeapWriter(relation, descriptor, new VisibilityMap({ pool, fork: relation.vm }), transactions);
+      const access = new HeapTableAccess(relation, transactions);
+      const indexes = (catalog?.find(table.name) as CatalogEntry).indexes.map(
+        (index) => new OpenIndex(index, open(index.relfilenode, index.name), { descriptor, access }, transactions),
+      );
+      of = new IndexedWriter(heap, descriptor, indexes);
       writers.set(table, of);
     }
     return of;
   });
-  return { open, insert, transactions, writer };
+  return { open, bootstrap, insert, transactions, writer };
 }
 
 /** Writes a whole file, and makes the directories on the way to it. */

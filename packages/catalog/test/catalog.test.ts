@@ -25,9 +25,11 @@ import {
   BW_ATTRIBUTE,
   BW_CLASS,
   BW_INDEX,
+  CATALOG_INDEXES,
   CATALOG_TABLES,
   Catalog,
   FIRST_NORMAL_OID,
+  indexDescriptor,
   type TableShape,
 } from '../src/index.ts';
 import { type CatalogBench, catalogBench } from './bench.ts';
@@ -67,17 +69,21 @@ function shapeAt(
 const shape = (descriptor: TupleDescriptor) =>
   descriptor.columns.map(({ name, type }) => [name, type.oid, type.typmod, type.isNullable]);
 const shapes = (catalog: Catalog) =>
-  catalog.entries().map(({ descriptor, ...entry }) => ({ ...entry, columns: shape(descriptor) }));
+  catalog.entries().map(({ descriptor, indexes, ...entry }) => ({
+    ...entry,
+    columns: shape(descriptor),
+    indexes: indexes.map(({ descriptor, ...index }) => ({ ...index, columns: index.columns, of: shape(descriptor) })),
+  }));
 
 describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
   it('describe themselves', () => {
-    const { open } = catalogBench(size);
-    const made = Catalog.bootstrap(open);
+    const { open, bootstrap } = catalogBench(size);
+    const made = bootstrap();
     const read = Catalog.read(open);
     expect(shapes(read)).toEqual(shapes(made));
     expect(read.entries().map(({ name }) => name)).toEqual(['bw_attribute', 'bw_class', 'bw_index']);
     for (const { name, oid, descriptor } of CATALOG_TABLES) {
-      expect(read.find(name)).toMatchObject({ oid, relfilenode: oid, kind: 'r' });
+      expect(read.find(name)).toMatchObject({ oid, relfilenode: oid });
       expect(shape(read.find(name)?.descriptor as TupleDescriptor)).toEqual(shape(descriptor));
       expect(oid).toBeLessThan(FIRST_NORMAL_OID);
     }
@@ -88,7 +94,7 @@ describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
       fc.property(tables, (added) => {
         const bench = catalogBench(size);
         const { open, transactions } = bench;
-        const catalog = Catalog.bootstrap(open);
+        const catalog = bench.bootstrap();
         const tx = transactions.begin();
         added.forEach((table, i) => {
           catalog.put(bench.writer.add(tx, shapeAt(FIRST_NORMAL_OID + i, table)));
@@ -116,8 +122,8 @@ describe.each(BLOCK_SIZES)('catalogs of %i-byte blocks', (size) => {
 
 describe('a catalog', () => {
   it('follows what transactions do, and forgets what they take back', () => {
-    const { open, transactions, writer } = catalogBench(8192);
-    const catalog = Catalog.bootstrap(open);
+    const { open, bootstrap, transactions, writer } = catalogBench(8192);
+    const catalog = bootstrap();
     const readNow = () => {
       const snapshot = transactions.snapshot();
       try {
@@ -141,14 +147,14 @@ describe('a catalog', () => {
     writer.drop(undone, part);
     writer.add(undone, table('never', 20002));
     undone.nextCommand();
-    writer.moveTo(undone, gone, 20003);
+    writer.moveTo(undone, gone, { table: 20003, indexes: [] });
     undone.abort();
     expect(shapes(readNow())).toEqual(shapes(catalog));
 
     const second = transactions.begin();
-    const moved = writer.moveTo(second, part, 20004);
+    const moved = writer.moveTo(second, part, { table: 20004, indexes: [] });
     second.nextCommand();
-    const twice = writer.moveTo(second, moved, 20005);
+    const twice = writer.moveTo(second, moved, { table: 20005, indexes: [] });
     writer.drop(second, gone);
     second.commit();
     catalog.put(twice);
@@ -239,7 +245,7 @@ describe('a catalog', () => {
 
   it.each(damages)('with %s is damaged', (_, damage, message) => {
     const bench = catalogBench(8192);
-    Catalog.bootstrap(bench.open);
+    bench.bootstrap();
     expect(() => Catalog.read(bench.open)).not.toThrow();
     damage(bench);
     expect(() => Catalog.read(bench.open)).toThrow(
@@ -252,19 +258,22 @@ describe('a catalog', () => {
     expect(() => Catalog.read(empty.open)).toThrow(expect.objectContaining({ code: 'XX001' })); // not even made
     for (const relfilenode of [2610, 2611]) {
       const bench = catalogBench(8192);
-      for (const { oid, name, descriptor } of [BW_CLASS, BW_ATTRIBUTE, BW_INDEX]) {
-        descriptor.columns.forEach((c, i) => {
+      const file = (oid: number) => (oid === 2610 ? relfilenode : oid);
+      const columnsOf = (oid: number, of: TupleDescriptor) =>
+        of.columns.forEach((c, i) => {
           bench.insert(BW_ATTRIBUTE, [oid, i + 1, c.name, c.type.oid, c.type.typmod, !c.type.isNullable]);
         });
-        bench.insert(BW_CLASS, [
-          oid,
-          name,
-          'r',
-          oid === 2610 ? relfilenode : oid,
-          descriptor.columns.length,
-          'p',
-          null,
-        ]);
+      for (const { oid, name, descriptor } of [BW_CLASS, BW_ATTRIBUTE, BW_INDEX]) {
+        columnsOf(oid, descriptor);
+        bench.insert(BW_CLASS, [oid, name, 'r', file(oid), descriptor.columns.length, 'p', null]);
+      }
+      for (const { oid, name, table, columns, isUnique, isPrimary } of CATALOG_INDEXES) {
+        const numbers = columns.map((column) => table.descriptor.indexOf(column));
+        columnsOf(oid, indexDescriptor(table.descriptor, numbers));
+        const count = columns.length;
+        bench.insert(BW_CLASS, [oid, name, 'i', oid, count, 'p', null]);
+        const [keys, orders] = [numbers.map((number) => number + 1).join(' '), numbers.map(() => 0).join(' ')];
+        bench.insert(BW_INDEX, [oid, table.oid, count, count, isUnique, false, isPrimary, keys, orders]);
       }
       if (relfilenode === 2610) expect(shapes(Catalog.read(bench.open))).toHaveLength(3);
       else expect(() => Catalog.read(bench.open)).toThrow(/does not list "bw_index" as it should/);

@@ -39,7 +39,7 @@ import { crc32c } from './crc32c.ts';
 
 export const CONTROL_FILE_BYTES: number = 512;
 /** The version of the format that this package writes, and the only one that it reads. */
-export const CONTROL_VERSION: number = 2;
+export const CONTROL_VERSION: number = 3;
 
 const MAGIC = Uint8Array.from('BWcontrl', (letter) => letter.charCodeAt(0));
 

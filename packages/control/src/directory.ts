@@ -7,7 +7,7 @@ import { PG_CONTROL_FILE_BYTES, PG_CONTROL_PATH, type PgControl, readPgControl }
 /** Name of the file that says the version of a data directory of ours. */
 export const VERSION_FILE: string = 'BLOCKWRIGHT_VERSION';
 /** The version of the data directories that this release makes, and the only one that it opens. */
-export const DATA_VERSION: number = 2;
+export const DATA_VERSION: number = 3;
 /** Name of PostgreSQL's. */
 export const PG_VERSION_FILE: string = 'PG_VERSION';
 

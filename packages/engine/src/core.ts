@@ -2,19 +2,22 @@
 import type { PageLog, PendingCreates, RemovedFiles } from '@blockwright/access';
 import { nearestName, runSync, StorageError } from '@blockwright/base';
 import type { BufferPool } from '@blockwright/bufmgr';
-import { Catalog, type CatalogEntry, type CatalogTable, CatalogWriter } from '@blockwright/catalog';
+import { Catalog, type CatalogEntry, type CatalogTable, CatalogWriter, type IndexedWriter } from '@blockwright/catalog';
 import type { ControlHolder } from '@blockwright/control';
 import type { BlockGeometry } from '@blockwright/geometry';
-import type { HeapWriter } from '@blockwright/heap';
 import type { Checkpointer, ObjectIds } from '@blockwright/recovery';
 import type { StorageManager } from '@blockwright/smgr';
 import type { CommitLog, Snapshot, Transactions } from '@blockwright/transam';
+import type { Vfs } from '@blockwright/vfs';
 import type { WalWriter } from '@blockwright/wal';
 import { FileAges } from './file-ages.ts';
+import { indexScanOf } from './index-queries.ts';
+import type { IndexScanOptions } from './index-range.ts';
 import { OpenScan } from './open-scan.ts';
 import type { Relations } from './relations.ts';
 import { heapScanOf, type Scan, type ScanOptions } from './scan.ts';
 import type { ColumnName, TableDef } from './table.ts';
+import { TableIndexes } from './table-indexes.ts';
 import { TableLocks } from './table-locks.ts';
 import type { DatabaseTransaction } from './transaction.ts';
 import type { Upkeep } from './upkeep.ts';
@@ -41,6 +44,9 @@ export interface CoreParts {
   /** Undefined when the directory is open read-only. */
   readonly writing: WritingParts | undefined;
   readonly upkeep: Upkeep;
+  readonly vfs: Vfs;
+  /** Bytes that building an index may take before it sorts in files. */
+  readonly maintenanceBytes: number;
   readonly onWarning: ((message: string) => void) | undefined;
 }
 
@@ -50,6 +56,7 @@ export class Core {
   readonly catalog: Catalog;
   readonly catalogWriter: CatalogWriter;
   readonly locks: TableLocks = new TableLocks();
+  readonly indexes: TableIndexes;
   /** Transactions that have not ended. */
   readonly open: Set<DatabaseTransaction> = new Set();
   /** Scans that have not ended, of transactions and outside of any. */
@@ -68,6 +75,7 @@ export class Core {
   constructor(parts: CoreParts) {
     this.parts = parts;
     const { relations, transactions } = parts;
+    this.indexes = new TableIndexes(relations, transactions);
     const snapshot = transactions.snapshot();
     try {
       this.catalog = Catalog.read(
@@ -77,7 +85,7 @@ export class Core {
     } finally {
       snapshot.release();
     }
-    this.catalogWriter = new CatalogWriter((table) => this.catalogHeapWriter(table));
+    this.catalogWriter = new CatalogWriter((table) => this.catalogRowWriter(table));
   }
 
   /**
@@ -107,7 +115,7 @@ export class Core {
   /** A scan of what `snapshot` sees, for `owner`'s statement; it gives the snapshot back when it ends. */
   scan<Table extends TableDef, Name extends ColumnName<Table>>(
     entry: CatalogEntry,
-    options: ScanOptions<Name>,
+    options: ScanOptions<Name> | IndexScanOptions<Table, Name>,
     snapshot: Snapshot,
     owner: DatabaseTransaction | undefined,
   ): Scan<Table, Name> {
@@ -115,7 +123,10 @@ export class Core {
       if (this.scans.delete(ended) && owner === undefined) this.locks.release(ended);
     });
     try {
-      const scan = heapScanOf<Table, Name>(this.parts.relations.handleOf(entry), entry.descriptor, options, open);
+      const scan =
+        options.index === undefined
+          ? heapScanOf<Table, Name>(this.parts.relations.handleOf(entry), entry.descriptor, options, open)
+          : indexScanOf(this.indexes.indexOf(entry, options.index), options, open);
       if (owner === undefined) {
         this.locks.share(entry, open, 0);
         this.droppedScans.register(scan, open);
@@ -190,7 +201,7 @@ export class Core {
     }
   }
 
-  private catalogHeapWriter(table: CatalogTable): HeapWriter {
+  private catalogRowWriter(table: CatalogTable): IndexedWriter {
     return this.parts.relations.writerOf(this.catalog.find(table.name) as CatalogEntry);
   }
 }
@@ -202,6 +213,17 @@ export function unknownTable(name: string, entries: readonly CatalogEntry[]): St
     entries.map((known) => known.name),
   );
   return new StorageError('42P01', `table "${name}" does not exist`, {
+    hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
+  });
+}
+
+/** @throws StorageError 42704 for a name that stands for no index, with the one that was probably meant. */
+export function unknownIndex(name: string, entries: readonly CatalogEntry[]): StorageError {
+  const nearest = nearestName(
+    name,
+    entries.flatMap(({ indexes }) => indexes.map((index) => index.name)),
+  );
+  return new StorageError('42704', `index "${name}" does not exist`, {
     hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
   });
 }

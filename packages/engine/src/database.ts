@@ -17,18 +17,36 @@ import { type HeapCount, type HeapPageStats, heapPageStats } from '@blockwright/
 import { type CheckpointReport, type RecoveryReport } from '@blockwright/recovery';
 import type { WalStats } from '@blockwright/wal';
 import { type Core, unknownTable } from './core.ts';
+import type { IndexOptions } from './index-options.ts';
 import type { LoadBatch, LoadOptions } from './load.ts';
 import { type Opened, openSteps } from './open.ts';
 import { type OpenOptions, openSettings } from './open-options.ts';
+import type {
+  ByKeyOptions,
+  GetOptions,
+  IndexCount,
+  IndexCountOptions,
+  IndexScanOptions,
+  PrimaryKey,
+} from './index-range.ts';
+import { countByIndex, findRow, getRow, NO_OPTIONS } from './keyed-rows.ts';
 import { countRows, fetchRow } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
-import { type CountOptions, refuseOtherColumns, type TableInfo, tableInfo, tableOf } from './table-info.ts';
+import {
+  type CountOptions,
+  type IndexInfo,
+  indexInfo,
+  refuseOtherColumns,
+  type TableInfo,
+  tableInfo,
+  tableOf,
+} from './table-info.ts';
 import { DatabaseTransaction } from './transaction.ts';
 import { refusePromise } from './transaction-errors.ts';
-import type { Changes, InsertOptions, RunTransactionOptions, TransactionOptions } from './transaction-options.ts';
+import type { Changes, InsertOptions, RunTransactionOptions, Tid, TransactionOptions } from './transaction-options.ts';
 
-export type { CountOptions, TableInfo } from './table-info.ts';
+export type { CountOptions, IndexInfo, TableInfo } from './table-info.ts';
 
 const TRANSACTION_OPTIONS = ['isolation', 'synchronousCommit', 'readOnly'];
 const RUN_OPTIONS = [...TRANSACTION_OPTIONS, 'retries'];
@@ -205,6 +223,37 @@ export class Database implements Disposable {
     this.transaction((tx) => tx.dropTable(table));
   }
 
+  /** Every index, or those of a table, the oldest first. @throws StorageError 42P01 when there is no such table. */
+  indexes(table?: string | TableDef): IndexInfo[] {
+    const { core } = this;
+    core.check();
+    const name = typeof table === 'object' ? table.name : table;
+    const tables = name === undefined ? core.catalog.entries() : [this.entry(name)];
+    return tables.flatMap((entry) => entry.indexes.map((index) => indexInfo(core, entry, index)));
+  }
+
+  /**
+   * Creates an index of a table, with entries for its rows, in a transaction of its own.
+   * @throws StorageError as {@link DatabaseTransaction.createIndex}.
+   */
+  createIndex<Table extends TableDef>(
+    table: Table,
+    options: IndexOptions<ColumnName<Table>>,
+    runOptions: RunOptions = {},
+  ): Promise<IndexInfo> {
+    return run(this.createIndexSteps(table, options), runOptions);
+  }
+
+  /** {@link createIndex}, driven through at once. */
+  createIndexSync<Table extends TableDef>(table: Table, options: IndexOptions<ColumnName<Table>>): IndexInfo {
+    return runSync(this.createIndexSteps(table, options));
+  }
+
+  /** Drops an index, and removes its file. @throws StorageError as {@link DatabaseTransaction.dropIndex}. */
+  dropIndex(name: string): void {
+    this.transaction((tx) => tx.dropIndex(name));
+  }
+
   /**
    * Inserts rows, and gives their number: all of them, or, when one fails, none.
    * @throws StorageError 54000 when a row fits no page, 23502 for a null in a NOT NULL column; TypeError for a value of
@@ -229,6 +278,25 @@ export class Database implements Disposable {
     return this.transaction((tx) => tx.delete(definition, block, offset));
   }
 
+  /** {@link DatabaseTransaction.updateByKey} in a transaction of its own. */
+  updateByKey<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    changes: Changes<Table>,
+    options: ByKeyOptions = {},
+  ): boolean {
+    return this.transaction((tx) => tx.updateByKey(definition, key, changes, options));
+  }
+
+  /** {@link DatabaseTransaction.deleteByKey} in a transaction of its own. */
+  deleteByKey<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    options: ByKeyOptions = {},
+  ): boolean {
+    return this.transaction((tx) => tx.deleteByKey(definition, key, options));
+  }
+
   /** {@link load}, driven through at once. */
   loadSync(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions = {}): number {
     return runSync(this.loadSteps(definition, batches, options));
@@ -245,22 +313,59 @@ export class Database implements Disposable {
   }
 
   /**
-   * Scans a table's visible rows, as they are now: batches of typed vectors, or row objects through `rows()`.
-   * @throws StorageError 42703 for an unknown column, naming the one that was probably meant.
+   * Scans a table's visible rows, as they are now: batches of typed vectors, or row objects through `rows()`. With `index`,
+   * those of a range, in the index's order, and from the index alone when it holds every column asked for.
+   * @throws StorageError 42703 for an unknown column, 42704 for an unknown index, naming the one that was probably meant;
+   *   TypeError or RangeError for a range that the index cannot have.
    */
   scan<Table extends TableDef, Name extends ColumnName<Table>>(
     definition: Table,
-    options: ScanOptions<Name>,
+    options: ScanOptions<Name> | IndexScanOptions<Table, Name>,
   ): Scan<Table, Name> {
     return this.core.scan(this.resolve(definition), options, this.core.parts.transactions.snapshot(), undefined);
   }
 
+  /** Counts the rows of a range of an index, without the table where the visibility map allows it. */
+  count<Table extends TableDef>(definition: Table, options: IndexCountOptions<Table>): IndexCount;
   /** Counts a table's visible rows; with `map: false`, without asking the visibility map. */
-  count(definition: TableDef, options: CountOptions = {}): HeapCount {
+  count(definition: TableDef, options?: CountOptions): HeapCount;
+  count(definition: TableDef, options: CountOptions | IndexCountOptions<TableDef> = {}): HeapCount | IndexCount {
     const entry = this.resolve(definition);
     const snapshot = this.core.parts.transactions.snapshot();
     try {
-      return countRows(this.core, entry, options, snapshot);
+      return options.index === undefined
+        ? countRows(this.core, entry, options, snapshot)
+        : countByIndex(this.core, entry, options, snapshot);
+    } finally {
+      snapshot.release();
+    }
+  }
+
+  /**
+   * The row with this key, of the primary key's columns or those of `index`, which must be unique; undefined when there is
+   * none. A key of several columns is an array of their values.
+   * @throws TypeError or RangeError for what is no key of the index; StorageError 42704 when there is no such index.
+   */
+  get<Table extends TableDef, Name extends ColumnName<Table> = ColumnName<Table>>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    options: GetOptions<Name> = NO_OPTIONS,
+  ): Pick<Row<Table>, Name> | undefined {
+    const entry = this.resolve(definition);
+    const snapshot = this.core.parts.transactions.snapshot();
+    try {
+      return getRow(this.core, entry, key, options, snapshot) as Pick<Row<Table>, Name> | undefined;
+    } finally {
+      snapshot.release();
+    }
+  }
+
+  /** The TID of the row with this key, as {@link get} finds it. */
+  find<Table extends TableDef>(definition: Table, key: PrimaryKey<Table>, options: ByKeyOptions = {}): Tid | undefined {
+    const entry = this.resolve(definition);
+    const snapshot = this.core.parts.transactions.snapshot();
+    try {
+      return findRow(this.core, entry, key, options, snapshot);
     } finally {
       snapshot.release();
     }
@@ -326,11 +431,19 @@ export class Database implements Disposable {
   }
 
   private *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
+    return yield* this.inSteps((tx) => tx.loadSteps(definition, batches, options));
+  }
+
+  private *createIndexSteps(table: TableDef, options: IndexOptions): Steps<IndexInfo> {
+    return yield* this.inSteps((tx) => tx.createIndexSteps(table, options));
+  }
+
+  private *inSteps<Result>(statement: (tx: DatabaseTransaction) => Steps<Result>): Steps<Result> {
     const tx = this.begin();
     try {
-      const rows = yield* tx.loadSteps(definition, batches, options);
+      const result = yield* statement(tx);
       tx.commit();
-      return rows;
+      return result;
     } finally {
       tx.rollback();
     }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Relation } from '@blockwright/access';
 import { checkOptions, StorageError } from '@blockwright/base';
 import { BufferPool } from '@blockwright/bufmgr';
-import { CATALOG_TABLES, Catalog } from '@blockwright/catalog';
+import { CATALOG_INDEXES, CATALOG_TABLES, Catalog } from '@blockwright/catalog';
 import {
   type ControlFile,
   initialControlFile,
@@ -16,7 +16,7 @@ import { BlockGeometry, type BlockSize, parseBlockSize } from '@blockwright/geom
 import { bootstrapWal } from '@blockwright/recovery';
 import { StorageManager } from '@blockwright/smgr';
 import { baseName, NodeVfs, parentPath, type Vfs } from '@blockwright/vfs';
-import { DIRECTORIES, locatorOf, WAL_DIRECTORY } from './layout.ts';
+import { DIRECTORIES, locatorOf, TEMPORARY_DIRECTORY, WAL_DIRECTORY } from './layout.ts';
 import { parseMemorySize } from './sizes.ts';
 
 export interface InitdbOptions {
@@ -146,14 +146,15 @@ function bootstrap(vfs: Vfs, directory: string, geometry: BlockGeometry, dataChe
       writeChecksums: dataChecksums,
     });
     const relations = new Map<number, Relation>();
-    for (const { oid, name } of CATALOG_TABLES) {
+    for (const { oid, name } of [...CATALOG_TABLES, ...CATALOG_INDEXES]) {
       const stored = storage.open(locatorOf(oid));
       made.file(`${directory}/${stored.name}`);
       const relation = new Relation({ pool, storage: stored, name });
       relation.main.create();
       relations.set(oid, relation);
     }
-    Catalog.bootstrap((relfilenode) => relations.get(relfilenode) as Relation);
+    const tempDirectory = `${directory}/${TEMPORARY_DIRECTORY}`;
+    Catalog.bootstrap((relfilenode) => relations.get(relfilenode) as Relation, { vfs, tempDirectory });
     pool.flushAll();
     storage.syncPending();
     pool.close();

@@ -1,13 +1,16 @@
-// A bulk load in steps: frozen into files that the transaction has made itself, so that they go when it does not commit;
-// or as ordinary rows, logged. PostgreSQL: COPY, with and without FREEZE.
+// A bulk load in steps: frozen into files that the transaction has made itself, so that they go when it does not commit,
+// and the table's indexes built from them; or as ordinary rows, logged, with their entries. PostgreSQL: COPY, with and
+// without FREEZE.
 import { checkOptions, type Steps, StorageError } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
 import { BulkLoader, frozenEncoder, heapCount, MultiInserter } from '@blockwright/heap';
 import type { Snapshot } from '@blockwright/transam';
 import { type Vector, vectorCapacity } from '@blockwright/tuple';
 import { inTable } from './rows.ts';
-import { refuseWhileUsed, replaceFiles } from './schema.ts';
-import type { DatabaseTransaction } from './transaction.ts';
+import { replaceFiles, replaceIndexFiles } from './schema.ts';
+import { refuseWhileUsed } from './schema-files.ts';
+import { fillIndex } from './schema-indexes.ts';
+import type { DatabaseTransaction, LongWork } from './transaction.ts';
 
 /** Column vectors of rows to load. */
 export interface LoadBatch {
@@ -34,21 +37,34 @@ interface Loader {
 }
 
 /** One load that is going on. */
-export class TableLoad {
+export class TableLoad implements LongWork<number> {
+  readonly what = 'a load';
+  private readonly tx: DatabaseTransaction;
+  private readonly batches: Iterable<LoadBatch>;
   private readonly entry: CatalogEntry;
   private readonly loader: Loader;
+  /** Whether the indexes are built when the rows are in: else each row's entries are written with it. */
+  private readonly buildsIndexes: boolean;
   private state: 'loading' | 'whole' | 'undone' = 'loading';
 
   /** @throws StorageError 55000 or 40001 when rows are to be frozen and the table has some; 55006 when somebody uses it. */
-  constructor(tx: DatabaseTransaction, entry: CatalogEntry, options: LoadOptions) {
+  constructor(tx: DatabaseTransaction, entry: CatalogEntry, options: LoadOptions, batches: Iterable<LoadBatch>) {
+    this.tx = tx;
+    this.batches = batches;
+    this.buildsIndexes = options.freeze !== false;
     if (options.freeze === false) {
       this.entry = entry;
       tx.changes++;
       const { relations, upkeep } = tx.core.parts;
-      const { descriptor } = entry;
-      this.loader = new MultiInserter(relations.handleOf(entry), descriptor, relations.mapOf(entry), tx.inner, () =>
-        upkeep.tickByVolume(),
-      );
+      const { descriptor, indexes } = entry;
+      const writer = relations.writerOf(entry);
+      this.loader = new MultiInserter(relations.handleOf(entry), descriptor, relations.mapOf(entry), tx.inner, {
+        onPages: () => upkeep.tickByVolume(),
+        onRow:
+          indexes.length === 0
+            ? undefined
+            : (m, pos, length, block, offset) => writer.entriesOf(tx.inner, m, pos, length, block, offset),
+      });
     } else {
       refuseWhileUsed(tx, entry, 'loaded');
       this.entry = ownEmptyTable(tx, entry);
@@ -65,8 +81,8 @@ export class TableLoad {
   }
 
   /** Loads the batches; gives the number of rows. When it fails or is returned from early, {@link undo} has been called. */
-  *run(batches: Iterable<LoadBatch>): Steps<number> {
-    const { loader, entry } = this;
+  *run(): Steps<number> {
+    const { loader, entry, batches } = this;
     try {
       for (const batch of batches) {
         this.refuseWhenUndone();
@@ -76,12 +92,20 @@ export class TableLoad {
       }
       this.refuseWhenUndone();
       loader.finish();
+      if (this.buildsIndexes) yield* this.buildIndexes();
       this.state = 'whole';
       return loader.rows;
     } catch (error) {
       throw inTable(error, entry.name);
     } finally {
       this.undo();
+    }
+  }
+
+  private *buildIndexes(): Steps<void> {
+    for (const index of this.entry.indexes) {
+      yield* fillIndex(this.tx, this.entry, index);
+      this.refuseWhenUndone();
     }
   }
 
@@ -114,7 +138,9 @@ function ownEmptyTable(tx: DatabaseTransaction, entry: CatalogEntry): CatalogEnt
   if (!isEmpty) refuseRows(tx, entry);
   const xid = tx.inner.writeXid();
   tx.core.locks.exclude(entry, tx, tx.inner.level, 'loaded');
-  const own = isEmpty && tx.schema.madeBy(entry.name) === xid ? entry : replaceFiles(tx, entry);
+  const isOwn = isEmpty && tx.schema.madeBy(entry.name) === xid;
+  // An index's first page is in the WAL, and would come back over what is built: it gets another file in any case.
+  const own = isOwn ? replaceIndexFiles(tx, entry) : replaceFiles(tx, entry);
   const loaded = relations.handleOf(own);
   tx.inner.onEnd({
     beforeCommit() {

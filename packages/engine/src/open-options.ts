@@ -16,6 +16,8 @@ export interface OpenOptions {
   readonly compaction?: Compaction;
   /** false: no full-page images, so that a torn page is not healed. For measuring only; true by default. */
   readonly fullPageImages?: boolean;
+  /** Bytes that building an index may take before it sorts in files, or text; 64MB by default. PostgreSQL: `maintenance_work_mem`. */
+  readonly maintenanceWorkMem?: number | string;
   /** Milliseconds between checkpoints; 5 minutes by default. PostgreSQL: `checkpoint_timeout`. */
   readonly checkpointTimeoutMs?: number;
   /** About so many bytes of WAL are kept for recovery, or text; 1GB by default. PostgreSQL: `max_wal_size`. */
@@ -46,6 +48,7 @@ export interface OpenOptions {
 export interface OpenSettings {
   readonly readOnly: boolean;
   readonly sharedBytes: number;
+  readonly maintenanceBytes: number;
   readonly synchronousCommit: boolean;
   readonly compaction: Compaction;
   readonly fullPageImages: boolean;
@@ -63,6 +66,7 @@ export interface OpenSettings {
 const KNOWN_OPTIONS: readonly (keyof OpenOptions)[] = [
   'readOnly',
   'sharedBuffers',
+  'maintenanceWorkMem',
   'synchronousCommit',
   'compaction',
   'fullPageImages',
@@ -77,6 +81,7 @@ const KNOWN_OPTIONS: readonly (keyof OpenOptions)[] = [
   'vfs',
 ];
 const DEFAULT_SHARED_BUFFERS = '128MB';
+const DEFAULT_MAINTENANCE_WORK_MEM = '64MB';
 const DEFAULT_WAL_WRITER_DELAY_MS = 200;
 
 /** @throws TypeError for an option that nobody knows, RangeError for a value that cannot be. */
@@ -96,6 +101,7 @@ export function openSettings(options: OpenOptions): OpenSettings {
   return {
     readOnly: options.readOnly ?? false,
     sharedBytes: parseMemorySize('sharedBuffers', options.sharedBuffers ?? DEFAULT_SHARED_BUFFERS),
+    maintenanceBytes: parseMemorySize('maintenanceWorkMem', options.maintenanceWorkMem ?? DEFAULT_MAINTENANCE_WORK_MEM),
     synchronousCommit: options.synchronousCommit ?? true,
     compaction,
     fullPageImages: options.fullPageImages ?? true,

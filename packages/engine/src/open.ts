@@ -17,9 +17,10 @@ import {
 } from '@blockwright/recovery';
 import { StorageManager } from '@blockwright/smgr';
 import { CommitLog, Transactions } from '@blockwright/transam';
+import type { Vfs } from '@blockwright/vfs';
 import { WalWriter } from '@blockwright/wal';
 import { Core, type CoreParts, type WritingParts } from './core.ts';
-import { COMMIT_LOG_DIRECTORY, WAL_DIRECTORY } from './layout.ts';
+import { COMMIT_LOG_DIRECTORY, TEMPORARY_DIRECTORY, WAL_DIRECTORY } from './layout.ts';
 import { DirectoryLock } from './lock.ts';
 import type { OpenSettings } from './open-options.ts';
 import { Relations } from './relations.ts';
@@ -95,6 +96,7 @@ class Opening {
   *steps(): Steps<{ core: Core; recovery: RecoveryReport | undefined }> {
     const { directory, settings, control, pool, storage } = this;
     const { vfs, readOnly, compaction, recoveryTiming, onLog } = settings;
+    if (!readOnly) removeTemporaryFiles(vfs, `${directory}/${TEMPORARY_DIRECTORY}`);
     let recovery: RecoveryReport | undefined;
     if (control.current.state === 'shut down') {
       const state = cleanStart({ vfs, directory, control });
@@ -214,7 +216,7 @@ class Opening {
     writing: WritingParts | undefined,
   ): void {
     const { directory, geometry, control, pool, storage, settings } = this;
-    const { compaction, onWarning, walWriterDelayMs } = settings;
+    const { vfs, maintenanceBytes, compaction, onWarning, walWriterDelayMs } = settings;
     const relations = new Relations({ pool, storage, log, transactions, compaction });
     this.parts = {
       directory,
@@ -228,6 +230,8 @@ class Opening {
       relations,
       writing,
       upkeep: new Upkeep({ writing, walWriterDelayMs, onWarning }),
+      vfs,
+      maintenanceBytes,
       onWarning,
     };
   }
@@ -239,6 +243,12 @@ class Opening {
       removed.remove(locator);
     }
   }
+}
+
+/** What a process that crashed has left. */
+function removeTemporaryFiles(vfs: Vfs, directory: string): void {
+  if (vfs.stat(directory)?.isDirectory !== true) return;
+  for (const name of vfs.readdir(directory)) vfs.unlink(`${directory}/${name}`);
 }
 
 function refuseUnlessShutDown(directory: string, control: ControlHolder): void {

@@ -81,7 +81,7 @@ export class PostgresDatabase implements Disposable {
   }
 
   /** Every table, catalogs included, by schema and name. */
-  tables(): TableInfo[] {
+  tables(): Omit<TableInfo, 'indexes'>[] {
     return this.postgres
       .relations()
       .filter(({ kind }) => kind === 'r' || kind === 'm')

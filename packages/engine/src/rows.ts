@@ -1,16 +1,7 @@
 // What statements do to rows: values in, values out, and the way from a TID to the version that may be written.
 import { type BlockNumber, checkOptions, isStorageError, type OffsetNumber, StorageError } from '@blockwright/base';
-import type { CatalogEntry } from '@blockwright/catalog';
-import {
-  type HeapCount,
-  type HeapWriter,
-  heapCount,
-  heapFetch,
-  TM_DELETED,
-  TM_INVISIBLE,
-  TM_OK,
-  TM_UPDATED,
-} from '@blockwright/heap';
+import type { CatalogEntry, IndexedWriter } from '@blockwright/catalog';
+import { type HeapCount, heapCount, heapFetch, TM_DELETED, TM_INVISIBLE, TM_OK, TM_UPDATED } from '@blockwright/heap';
 import type { RowLockMode, Snapshot } from '@blockwright/transam';
 import { RowDecoder } from '@blockwright/tuple';
 import type { Core } from './core.ts';
@@ -39,7 +30,7 @@ export function fetchRow(
 }
 
 export function countRows(core: Core, entry: CatalogEntry, options: CountOptions, snapshot: Snapshot): HeapCount {
-  checkOptions('count', options, ['map', 'unknown']);
+  checkOptions('a count without an index', options, ['map', 'unknown', 'index']);
   const { relations } = core.parts;
   const map = options.map === false ? undefined : relations.mapOf(entry);
   return heapCount(relations.handleOf(entry), { map, snapshot, unknown: options.unknown });
@@ -63,11 +54,12 @@ export class RowStatements {
     for (const row of rows) {
       try {
         checkOptions('the row', row, names);
-        writer.insert(owner.inner, valuesOf(row, names));
+        writer.heap.insert(owner.inner, valuesOf(row, names));
+        owner.changes++;
+        writer.insertEntries(owner.inner);
       } catch (error) {
         throw inTable(error, entry.name, count);
       }
-      owner.changes++;
       owner.lastBlock = writer.block;
       owner.lastOffset = writer.offset;
       options.tids?.push({ block: writer.block, offset: writer.offset });
@@ -92,14 +84,18 @@ export class RowStatements {
       if (typeof changes === 'function') checkOptions(`a change of "${entry.name}"`, changed, names);
       let verdict: number;
       try {
-        verdict = writer.update(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot, true);
+        verdict = writer.updateRow(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot);
+        if (verdict === TM_OK) {
+          owner.changes++;
+          writer.updateEntries(owner.inner);
+        }
       } catch (error) {
         throw inTable(error, entry.name); // not what the caller's function throws
       }
       if (verdict === TM_OK) {
-        owner.lastWasHot = writer.wasHot;
+        owner.lastWasHot = writer.heap.wasHot;
         owner.lastBlock = writer.block;
-        owner.lastOffset = writer.wasHot ? root : writer.offset;
+        owner.lastOffset = writer.heap.wasHot ? root : writer.offset;
       }
       return verdict;
     });
@@ -113,7 +109,7 @@ export class RowStatements {
 
   lock(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber, mode: RowLockMode): boolean {
     const { inner } = this.owner;
-    const writer = this.writerOf(entry);
+    const writer = this.writerOf(entry).heap;
     return this.onVersion(entry, block, offset, (b, o, _root, snapshot) => writer.lock(inner, b, o, mode, snapshot));
   }
 
@@ -148,7 +144,7 @@ export class RowStatements {
     }
   }
 
-  private writerOf(entry: CatalogEntry): HeapWriter {
+  private writerOf(entry: CatalogEntry): IndexedWriter {
     return this.owner.core.parts.relations.writerOf(entry);
   }
 }
@@ -203,7 +199,7 @@ export function inTable(error: unknown, table: string, row?: number): unknown {
 }
 
 function storageErrorIn(error: unknown, table: string, where = `table "${table}"`): unknown {
-  if (!isStorageError(error) || error.message.includes(`"${table}"`)) return error;
+  if (!isStorageError(error) || error.code === '23505' || error.message.includes(`"${table}"`)) return error;
   const { code, message, detail, hint } = error;
   return new StorageError(code, `${where}: ${message}`, { detail, hint, cause: error });
 }

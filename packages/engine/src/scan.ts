@@ -23,6 +23,8 @@ export interface ScanOptions<Name extends string> extends VectorOptions {
    * lone file has none): `error` by default.
    */
   readonly unknown?: UnknownPolicy;
+  /** With the name of an index it is an index scan, which takes other options. */
+  readonly index?: undefined;
 }
 
 /** What a scan holds until it ends. */
@@ -217,7 +219,8 @@ export function heapScanOf<Table extends TableDef, Name extends ColumnName<Table
   options: ScanOptions<Name>,
   hold?: ScanHold,
 ): Scan<Table, Name> {
-  checkOptions('scan', options, ['columns', 'unknown', 'charCodes', 'fetchToast']);
+  checkOptions('a scan without an index', options, ['columns', 'unknown', 'charCodes', 'fetchToast', 'index']);
+  if (options.index !== undefined) throw new TypeError(`"${relation.name}" has no indexes here: leave out "index"`);
   const columns = columnIndexes(relation.name, descriptor, options.columns);
   const { unknown, charCodes, fetchToast } = options;
   const scan = new HeapScan(relation, descriptor, {

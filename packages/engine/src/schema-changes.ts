@@ -1,6 +1,6 @@
 // What one open transaction has changed of the tables: seen by itself at once, by others from its commit on.
 import type { Oid, Xid } from '@blockwright/base';
-import type { Catalog, CatalogEntry } from '@blockwright/catalog';
+import type { Catalog, CatalogEntry, FoundIndex } from '@blockwright/catalog';
 import type { FileAges } from './file-ages.ts';
 
 interface Change {
@@ -28,6 +28,16 @@ export class SchemaChanges {
     if (this.latest.size === 0) return this.catalog.find(name);
     const change = this.latest.get(name);
     return change === undefined ? this.catalog.find(name) : change.entry;
+  }
+
+  /** The index of that name, and its table. */
+  findIndex(name: string): FoundIndex | undefined {
+    for (const { entry } of this.latest.values()) {
+      const index = entry?.indexes.find((one) => one.name === name);
+      if (entry !== undefined && index !== undefined) return { table: entry, index };
+    }
+    const found = this.catalog.findIndex(name);
+    return found === undefined || this.latest.has(found.table.name) ? undefined : found;
   }
 
   /** Every table, by name. */
@@ -67,14 +77,18 @@ export class SchemaChanges {
     const made: Oid[] = [];
     const gone: Oid[] = [];
     for (const { name, entry } of this.latest.values()) {
-      const before = this.catalog.find(name)?.relfilenode;
-      if (before !== undefined && before !== entry?.relfilenode) gone.push(before);
+      const before = filesOf(this.catalog.find(name));
+      const after = filesOf(entry);
+      gone.push(...before.filter((file) => !after.includes(file)));
+      made.push(...after.filter((file) => !before.includes(file)));
       if (entry === undefined) this.catalog.remove(name);
-      else {
-        if (before !== entry.relfilenode) made.push(entry.relfilenode);
-        this.catalog.put(entry);
-      }
+      else this.catalog.put(entry);
     }
     files.commit(made, gone);
   }
+}
+
+/** The files of a table and its indexes. */
+function filesOf(entry: CatalogEntry | undefined): Oid[] {
+  return entry === undefined ? [] : [entry.relfilenode, ...entry.indexes.map(({ relfilenode }) => relfilenode)];
 }

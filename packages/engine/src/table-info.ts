@@ -1,10 +1,10 @@
 // Tables as users see them: what is known of one, and whether a definition is its own.
 import { type Oid, StorageError } from '@blockwright/base';
-import { type CatalogEntry, FIRST_NORMAL_OID } from '@blockwright/catalog';
+import { type CatalogEntry, FIRST_NORMAL_OID, type IndexEntry } from '@blockwright/catalog';
 import type { UnknownPolicy } from '@blockwright/heap';
-import type { TupleDescriptor } from '@blockwright/tuple';
+import type { KeyOrder, TupleDescriptor } from '@blockwright/tuple';
 import type { Core } from './core.ts';
-import type { ColumnTypes, TableDef } from './table.ts';
+import type { ColumnTypes, KeyOptions, TableDef } from './table.ts';
 
 /** A table of an open database, with its size. */
 export interface TableInfo {
@@ -18,6 +18,30 @@ export interface TableInfo {
   readonly isCatalog: boolean;
   /** Path of the main fork's first file below the data directory. */
   readonly path: string;
+  readonly indexes: readonly IndexInfo[];
+}
+
+/** An index of an open database, with its size. */
+export interface IndexInfo {
+  readonly name: string;
+  readonly table: string;
+  readonly oid: Oid;
+  /** Key columns, in order. */
+  readonly columns: readonly (KeyOrder & { readonly column: string })[];
+  /** Columns that are only carried along. */
+  readonly include: readonly string[];
+  readonly isUnique: boolean;
+  readonly isPrimary: boolean;
+  readonly nullsNotDistinct: boolean;
+  readonly fillfactor: number;
+  readonly deduplicate: boolean;
+  readonly blocks: number;
+  readonly bytes: number;
+  /** Levels above the leaves: 0 when the root is a leaf, or there is none. */
+  readonly levels: number;
+  /** Whether it is of one of the catalogs. */
+  readonly isCatalog: boolean;
+  readonly path: string;
 }
 
 export interface CountOptions {
@@ -25,6 +49,8 @@ export interface CountOptions {
   readonly map?: boolean;
   /** What to do with tuples whose header does not say whether they are visible; `error` by default. */
   readonly unknown?: UnknownPolicy;
+  /** With the name of an index its entries are counted, which takes other options. */
+  readonly index?: undefined;
 }
 
 export function tableInfo(core: Core, entry: CatalogEntry): TableInfo {
@@ -38,13 +64,54 @@ export function tableInfo(core: Core, entry: CatalogEntry): TableInfo {
     bytes: blocks * core.parts.geometry.size,
     isCatalog: entry.oid < FIRST_NORMAL_OID,
     path: relation.storage.name,
+    indexes: entry.indexes.map((index) => indexInfo(core, entry, index)),
+  };
+}
+
+export function indexInfo(core: Core, table: CatalogEntry, index: IndexEntry): IndexInfo {
+  const { btree } = core.parts.relations.indexOf(table, index);
+  const { relation } = btree;
+  const blocks = relation.blockCount();
+  const names = index.descriptor.columns.map(({ name }) => name);
+  const { name, oid, keys, isUnique, isPrimary, nullsNotDistinct, fillfactor, deduplicate } = index;
+  return {
+    name,
+    table: table.name,
+    oid,
+    columns: keys.map((order, i) => ({ column: names[i], ...order })),
+    include: names.slice(keys.length),
+    isUnique,
+    isPrimary,
+    nullsNotDistinct,
+    fillfactor,
+    deduplicate,
+    blocks,
+    bytes: blocks * core.parts.geometry.size,
+    levels: blocks === 0 ? 0 : btree.levels(), // none while it is being built
+    isCatalog: table.oid < FIRST_NORMAL_OID,
+    path: relation.storage.name,
   };
 }
 
 export function tableOf(entry: CatalogEntry): TableDef {
   const columns: ColumnTypes = Object.fromEntries(entry.descriptor.columns.map(({ name, type }) => [name, type]));
   const { name, descriptor, fillfactor, persistence } = entry;
-  return { name, columns, descriptor, fillfactor, unlogged: persistence === 'u' };
+  const primary = entry.indexes.find((index) => index.isPrimary);
+  return {
+    name,
+    columns,
+    descriptor,
+    fillfactor,
+    unlogged: persistence === 'u',
+    primaryKey: primary === undefined ? undefined : keyOf(primary),
+    unique: entry.indexes.filter((index) => index.isUnique && !index.isPrimary).map(keyOf),
+  };
+}
+
+function keyOf({ name, descriptor, keys, fillfactor, deduplicate, nullsNotDistinct }: IndexEntry): KeyOptions {
+  const names = descriptor.columns.map((column) => column.name);
+  const [columns, include] = [names.slice(0, keys.length), names.slice(keys.length)];
+  return { columns, name, include, fillfactor, deduplicate, nullsNotDistinct };
 }
 
 /** Definitions that were found to be a table's own: each is compared once. */

@@ -14,7 +14,7 @@ interface Held {
 }
 
 interface Exclusion extends Held {
-  /** What the owner does, for messages: `dropped`, `loaded`. */
+  /** What the owner does, for messages: `dropped`, `loaded`, `indexed`. */
   readonly doing: string;
 }
 
@@ -22,7 +22,7 @@ export class TableLocks {
   /** Of each table its users, and the level at which each began to use it. */
   private readonly users = new Map<Oid, Map<TableUser, number>>();
   private readonly exclusions = new Map<Oid, Exclusion>();
-  /** Names that open transactions have given or taken away. */
+  /** Names of tables and indexes that open transactions have given or taken away. */
   private readonly names = new Map<string, Held>();
 
   /**
@@ -69,14 +69,14 @@ export class TableLocks {
   }
 
   /**
-   * Notes that `owner` gives or takes away a table's name.
+   * Notes that `owner` gives or takes away the name of a table or an index.
    * @throws StorageError 55P03 when another open transaction has done so.
    */
   takeName(name: string, owner: TableUser, level: number): void {
     const held = this.names.get(name);
     if (held === undefined) this.names.set(name, { owner, level });
     else if (held.owner !== owner) {
-      throw new StorageError('55P03', `another open transaction has created or dropped a table "${name}"`, {
+      throw new StorageError('55P03', `another open transaction has created or dropped a table or index "${name}"`, {
         hint: 'Try again when it has ended.',
       });
     }

@@ -29,9 +29,9 @@ export function hadFailed(cause: unknown): StorageError {
   });
 }
 
-/** A load was returned from between two steps. */
-export function interrupted(): StorageError {
-  return new StorageError('57014', 'the load was stopped');
+/** A statement was returned from between two steps. @param what such as `a load` */
+export function interrupted(what: string): StorageError {
+  return new StorageError('57014', `${what} was stopped`);
 }
 
 /** A snapshot that is older than a table's files. */

@@ -12,14 +12,33 @@ import {
 import type { CatalogEntry } from '@blockwright/catalog';
 import type { HeapCount } from '@blockwright/heap';
 import type { RowLockMode, Snapshot, Transaction } from '@blockwright/transam';
-import { type Core, unknownTable } from './core.ts';
+import { type Core, unknownIndex, unknownTable } from './core.ts';
+import { type IndexOptions, indexSpecOf } from './index-options.ts';
+import type {
+  ByKeyOptions,
+  GetOptions,
+  IndexCount,
+  IndexCountOptions,
+  IndexScanOptions,
+  PrimaryKey,
+} from './index-range.ts';
+import { countByIndex, findRow, getRow, NO_OPTIONS } from './keyed-rows.ts';
 import { checkLoadOptions, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
 import { countRows, fetchRow, RowStatements } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
 import { createTable, dropTable } from './schema.ts';
 import { SchemaChanges } from './schema-changes.ts';
+import { dropIndex, IndexCreation } from './schema-indexes.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
-import { type CountOptions, refuseOtherColumns, type TableInfo, tableInfo, tableOf } from './table-info.ts';
+import {
+  type CountOptions,
+  type IndexInfo,
+  indexInfo,
+  refuseOtherColumns,
+  type TableInfo,
+  tableInfo,
+  tableOf,
+} from './table-info.ts';
 import {
   closedUnder,
   ended,
@@ -30,6 +49,18 @@ import {
   refusePromise,
 } from './transaction-errors.ts';
 import type { Changes, InsertOptions, Tid } from './transaction-options.ts';
+
+/** A statement in steps. */
+export interface LongWork<Result> {
+  /** With an article: `a load`. */
+  readonly what: string;
+  /** Whether all is done. */
+  readonly isWhole: boolean;
+  /** When it fails or is returned from early, {@link undo} has been called. */
+  run(): Steps<Result>;
+  /** Stops it, unless all is done: the transaction ends. */
+  undo(): void;
+}
 
 /**
  * An open transaction: `db.begin()` gives one, `db.transaction(fn)` lends one. Several may be open at once; a row that
@@ -52,7 +83,8 @@ export class DatabaseTransaction implements Disposable {
   /** @internal Changes made so far: tells a statement that failed half-way from one that did nothing. */
   changes = 0;
   private readonly rows: RowStatements;
-  private load_: TableLoad | undefined = undefined;
+  /** What goes on over several steps. */
+  private work: LongWork<unknown> | undefined = undefined;
   /** Statements that are under way: one whose rows or changes come from a function may have others inside it. */
   private statements = 0;
   /** Of repeatable read: the age of files that its snapshot knows of. */
@@ -122,6 +154,77 @@ export class DatabaseTransaction implements Disposable {
     return this.write('lock a row', () => this.rows.lock(this.entryOf(definition), block, offset, mode));
   }
 
+  /**
+   * Changes the row with this key, of the primary key's columns or those of `index`, which must be unique, as
+   * {@link update} does. @returns false when there is none, or the function wanted no change.
+   * @throws TypeError or RangeError for what is no key of the index; StorageError 42704 when there is no such index, and as
+   *   {@link update}.
+   */
+  updateByKey<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    changes: Changes<Table>,
+    options: ByKeyOptions = NO_OPTIONS,
+  ): boolean {
+    return this.write('update', () => {
+      const entry = this.entryOf(definition);
+      const tid = this.rowWithKey(entry, key, options);
+      return tid !== undefined && this.rows.update(entry, tid.block, tid.offset, changes as Changes<TableDef>);
+    });
+  }
+
+  /** Deletes the row with this key, as {@link updateByKey} finds it. @returns false when there is none. */
+  deleteByKey<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    options: ByKeyOptions = NO_OPTIONS,
+  ): boolean {
+    return this.write('delete', () => {
+      const entry = this.entryOf(definition);
+      const tid = this.rowWithKey(entry, key, options);
+      return tid !== undefined && this.rows.delete(entry, tid.block, tid.offset);
+    });
+  }
+
+  /** Locks the row with this key, as {@link lock} does. @returns false when there is none. */
+  lockByKey<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    mode: RowLockMode = 'update',
+    options: ByKeyOptions = NO_OPTIONS,
+  ): boolean {
+    return this.write('lock a row', () => {
+      const entry = this.entryOf(definition);
+      const tid = this.rowWithKey(entry, key, options);
+      return tid !== undefined && this.rows.lock(entry, tid.block, tid.offset, mode);
+    });
+  }
+
+  /** The row with this key, as `Database.get` finds it. */
+  get<Table extends TableDef, Name extends ColumnName<Table> = ColumnName<Table>>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    options: GetOptions<Name> = NO_OPTIONS,
+  ): Pick<Row<Table>, Name> | undefined {
+    const entry = this.read(definition);
+    const snapshot = this.snapshot();
+    try {
+      return getRow(this.core, entry, key, options, snapshot) as Pick<Row<Table>, Name> | undefined;
+    } finally {
+      snapshot.release();
+    }
+  }
+
+  /** The TID of the row with this key. */
+  find<Table extends TableDef>(
+    definition: Table,
+    key: PrimaryKey<Table>,
+    options: ByKeyOptions = NO_OPTIONS,
+  ): Tid | undefined {
+    const entry = this.read(definition);
+    return this.rowWithKey(entry, key, options);
+  }
+
   /** The row at a TID, or undefined when no visible row stands there. It is followed as {@link update} follows it. */
   fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
     const entry = this.read(definition);
@@ -133,20 +236,28 @@ export class DatabaseTransaction implements Disposable {
     }
   }
 
-  /** Scans the rows that are visible now, whatever is written while it goes on. It ends with the transaction at the latest. */
+  /**
+   * Scans the rows that are visible now, whatever is written while it goes on; with `index`, as `Database.scan` says. It ends
+   * with the transaction at the latest.
+   */
   scan<Table extends TableDef, Name extends ColumnName<Table>>(
     definition: Table,
-    options: ScanOptions<Name>,
+    options: ScanOptions<Name> | IndexScanOptions<Table, Name>,
   ): Scan<Table, Name> {
     return this.core.scan(this.read(definition), options, this.snapshot(), this);
   }
 
+  /** Counts the rows of a range of an index. */
+  count<Table extends TableDef>(definition: Table, options: IndexCountOptions<Table>): IndexCount;
   /** Counts the visible rows. */
-  count(definition: TableDef, options: CountOptions = {}): HeapCount {
+  count(definition: TableDef, options?: CountOptions): HeapCount;
+  count(definition: TableDef, options: CountOptions | IndexCountOptions<TableDef> = {}): HeapCount | IndexCount {
     const entry = this.read(definition);
     const snapshot = this.snapshot();
     try {
-      return countRows(this.core, entry, options, snapshot);
+      return options.index === undefined
+        ? countRows(this.core, entry, options, snapshot)
+        : countByIndex(this.core, entry, options, snapshot);
     } finally {
       snapshot.release();
     }
@@ -174,8 +285,55 @@ export class DatabaseTransaction implements Disposable {
    * @throws StorageError 42P01 when there is none, 42501 for a catalog, 55006 when another transaction or scan uses it.
    */
   dropTable(table: string | TableDef): void {
-    const name = typeof table === 'string' ? table : table.name;
-    this.write('drop a table', () => dropTable(this, this.entryNamed(name)));
+    this.write('drop a table', () => dropTable(this, this.entryNamed(nameOf(table))));
+  }
+
+  /** Every index that this transaction sees, or those of a table, the oldest first. @throws StorageError 42P01 */
+  indexes(table?: string | TableDef): IndexInfo[] {
+    this.enter();
+    const tables = table === undefined ? this.schema.entries() : [this.entryNamed(nameOf(table))];
+    return tables.flatMap((entry) => entry.indexes.map((index) => indexInfo(this.core, entry, index)));
+  }
+
+  /**
+   * Creates an index of a table, with entries for its rows; others see it once this is committed. While it goes on, the
+   * transaction may read, and nothing else.
+   * @throws StorageError 42P07 when the name is taken, 42703 for an unknown column, 42704 for one whose type has no order,
+   *   23505 when two rows have the key of a unique index, 54000 for a key that is too long, 55006 or 55P03 when another
+   *   transaction or scan uses the table, 42501 for a catalog, 40001 in repeatable read when rows have changed since the
+   *   snapshot.
+   */
+  createIndex<Table extends TableDef>(
+    table: Table,
+    options: IndexOptions<ColumnName<Table>>,
+    runOptions: RunOptions = {},
+  ): Promise<IndexInfo> {
+    return run(this.createIndexSteps(table, options), runOptions);
+  }
+
+  /** {@link createIndex}, driven through at once. */
+  createIndexSync<Table extends TableDef>(table: Table, options: IndexOptions<ColumnName<Table>>): IndexInfo {
+    return runSync(this.createIndexSteps(table, options));
+  }
+
+  /** @internal */
+  *createIndexSteps(definition: TableDef, options: IndexOptions): Steps<IndexInfo> {
+    return yield* this.longStatement('create an index', () => {
+      const entry = this.entryOf(definition);
+      return new IndexCreation(this, entry, indexSpecOf(entry, options));
+    });
+  }
+
+  /**
+   * Drops an index, also that of a key; its file is removed once this is committed.
+   * @throws StorageError 42704 when there is none, 42501 for a catalog's, 55006 or 55P03 when somebody else uses its table.
+   */
+  dropIndex(name: string): void {
+    this.write('drop an index', () => {
+      const found = this.schema.findIndex(name);
+      if (found === undefined) throw unknownIndex(name, this.schema.entries());
+      dropIndex(this, found);
+    });
   }
 
   /** {@link load}, driven through at once. */
@@ -199,18 +357,24 @@ export class DatabaseTransaction implements Disposable {
   /** @internal */
   *loadSteps(definition: TableDef, batches: Iterable<LoadBatch>, options: LoadOptions): Steps<number> {
     checkLoadOptions(options);
-    this.enterWriting('load');
+    return yield* this.longStatement('load', () => new TableLoad(this, this.entryOf(definition), options, batches));
+  }
+
+  /** A statement in steps, between which the transaction may read. */
+  private *longStatement<Result>(what: string, begin: () => LongWork<Result>): Steps<Result> {
+    this.enterWriting(what);
     this.fixSnapshot();
     const before = this.changes;
     try {
-      this.load_ = new TableLoad(this, this.entryOf(definition), options);
-      return yield* this.load_.run(batches);
+      const work = begin();
+      this.work = work;
+      return yield* work.run();
     } catch (error) {
       this.failedBy(error, before);
       throw error;
     } finally {
-      if (this.load_?.isWhole === false) this.failedBy(interrupted(), before); // stopped between two steps
-      this.load_ = undefined;
+      if (this.work?.isWhole === false) this.failedBy(interrupted(this.work.what), before); // stopped between two steps
+      this.work = undefined;
       this.endStatement();
     }
   }
@@ -294,7 +458,7 @@ export class DatabaseTransaction implements Disposable {
   /** Ends the transaction and takes everything back. Again, and after a commit, is fine. */
   rollback(): void {
     if (!this.isOpen) return;
-    this.load_?.undo();
+    this.work?.undo();
     this.core.closeScansOf(this, 'its transaction has ended');
     try {
       this.inner.abort();
@@ -342,6 +506,15 @@ export class DatabaseTransaction implements Disposable {
     return this.entryOf(definition);
   }
 
+  private rowWithKey(entry: CatalogEntry, key: unknown, options: ByKeyOptions): Tid | undefined {
+    const snapshot = this.snapshot();
+    try {
+      return findRow(this.core, entry, key, options, snapshot);
+    } finally {
+      snapshot.release();
+    }
+  }
+
   private write<Result>(what: string, statement: () => Result): Result {
     this.enterWriting(what);
     this.fixSnapshot();
@@ -383,17 +556,17 @@ export class DatabaseTransaction implements Disposable {
   private enterWriting(what: string): void {
     this.enter();
     this.core.writing(what);
-    this.refuseWhileLoading(what);
+    this.refuseDuringWork(what);
   }
 
-  private refuseWhileLoading(what: string): void {
-    if (this.load_ === undefined) return;
-    throw new StorageError('55006', `cannot ${what}: a load is going on in this transaction`);
+  private refuseDuringWork(what: string): void {
+    if (this.work === undefined) return;
+    throw new StorageError('55006', `cannot ${what}: ${this.work.what} is going on in this transaction`);
   }
 
   /** What ends a part of a transaction, or all of it, would keep one half of a statement and lose the other. */
   private refuseWhileBusy(what: string): void {
-    this.refuseWhileLoading(what);
+    this.refuseDuringWork(what);
     if (this.statements === 0) return;
     throw new StorageError('55006', `cannot ${what}: a statement of this transaction is under way`, {
       detail: 'The rows or changes that it was given come from a function, and that has asked for it.',
@@ -432,4 +605,8 @@ export class DatabaseTransaction implements Disposable {
     this.core.locks.release(this);
     this.core.open.delete(this);
   }
+}
+
+function nameOf(table: string | TableDef): string {
+  return typeof table === 'string' ? table : table.name;
 }

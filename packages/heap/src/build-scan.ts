@@ -28,13 +28,20 @@ import {
 } from './visibility-vacuum.ts';
 import { READ_AHEAD_BYTES, ringFor } from './whole-table.ts';
 
+/** What a new index was given. */
+export interface BuildScanResult {
+  readonly tuples: number;
+  /** Versions that an old snapshot may see and that have no entry: newer ones of their HOT chains have. */
+  readonly leftOut: number;
+}
+
 /** Gives `use` the tuples of a heap that nobody but `tx` writes meanwhile. A step is a run of blocks read ahead. */
 export function* buildScanSteps(
   relation: Relation,
   transactions: Transactions,
   use: UseTableTuple,
   tx: Transaction | undefined,
-): Steps<{ readonly tuples: number }> {
+): Steps<BuildScanResult> {
   const { pool, main, geometry } = relation;
   const blocks = relation.blockCount();
   const ring = ringFor(relation, blocks);
@@ -56,7 +63,7 @@ export function* buildScanSteps(
     }
     yield { phase: `reading ${relation.name}`, done: block, total: blocks, unit: 'blocks' };
   }
-  return { tuples: page.tuples };
+  return { tuples: page.tuples, leftOut: page.leftOut };
 }
 
 /** Whether an index gets an entry for a tuple. */
@@ -67,6 +74,7 @@ const ALIVE = 2;
 
 class PageBuildScan {
   tuples = 0;
+  leftOut = 0;
   readonly hints: HintSink;
   private readonly relation: Relation;
   private readonly transactions: Transactions;
@@ -123,7 +131,9 @@ class PageBuildScan {
       }
     }
     // Gone, but for old snapshots: the entry of the chain is that of its newest version.
-    return isHotUpdated(tupleInfomask(m, pos), tupleInfomask2(m, pos)) ? LEFT_OUT : FADING;
+    if (!isHotUpdated(tupleInfomask(m, pos), tupleInfomask2(m, pos))) return FADING;
+    if (state !== HEAPTUPLE_DELETE_IN_PROGRESS) this.leftOut++;
+    return LEFT_OUT;
   }
 
   private isOwn(xid: number): boolean {

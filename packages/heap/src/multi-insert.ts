@@ -1,7 +1,7 @@
 // Many rows of one transaction, a record a page: loads of tables that others can see, or that must be replayed.
 // PostgreSQL: `heap_multi_insert`, heapam.c.
 import { PAGE_STANDARD, PAGE_WILL_INIT, type Relation } from '@blockwright/access';
-import type { BlockNumber, Xid } from '@blockwright/base';
+import type { BlockNumber, OffsetNumber, Xid } from '@blockwright/base';
 import {
   type PageMemory,
   pageClearAllVisible,
@@ -41,6 +41,16 @@ const BATCH_BYTES = 0x1_0000;
 /** More than there can be: a tuple takes 24 bytes or more. */
 const MOST_TUPLES = BATCH_BYTES >>> 4;
 
+/** Called on the way; no page is pinned then. */
+export interface MultiInsertCalls {
+  /** Now and then, when rows have come to pages. */
+  readonly onPages?: (() => void) | undefined;
+  /** For each row that has come to a page: its tuple, lent, and its TID. */
+  readonly onRow?:
+    | ((m: PageMemory, pos: number, length: number, block: BlockNumber, offset: OffsetNumber) => void)
+    | undefined;
+}
+
 /** Appends rows to a heap within a transaction. The same calls as `BulkLoader`; the rows are the transaction's own. */
 export class MultiInserter {
   /** Rows on pages so far: after {@link finish}, all. */
@@ -48,7 +58,7 @@ export class MultiInserter {
   private readonly parts: WriterParts;
   private readonly encoder: TupleEncoder;
   private readonly transaction: Transaction;
-  private readonly onPages: () => void;
+  private readonly calls: MultiInsertCalls;
   private readonly batch: PageMemory = pageMemory(new ArrayBuffer(BATCH_BYTES));
   private readonly starts: Uint32Array = new Uint32Array(MOST_TUPLES);
   private readonly lengths: Uint32Array = new Uint32Array(MOST_TUPLES);
@@ -56,19 +66,18 @@ export class MultiInserter {
   private count = 0;
   private used = 0;
 
-  /** `onPages` is called now and then when rows have come to pages, and none is pinned. */
   constructor(
     relation: Relation,
     descriptor: TupleDescriptor,
     map: VisibilityMap,
     transaction: Transaction,
-    onPages: () => void = () => {},
+    calls: MultiInsertCalls = {},
   ) {
     const toastTarget = relation.geometry.constants.TOAST_TUPLE_THRESHOLD;
     this.encoder = TupleEncoder.for(descriptor, { toastTarget });
     this.parts = new WriterParts(relation, this.encoder, map, relation.fillfactor);
     this.transaction = transaction;
-    this.onPages = onPages;
+    this.calls = calls;
     this.offsets = new Uint16Array(relation.geometry.maxHeapTuplesPerPage);
   }
 
@@ -134,11 +143,18 @@ export class MultiInserter {
     }
     for (let done = 0; done < this.count; ) {
       const placed = this.fillPage(done, xid);
+      if (this.calls.onRow !== undefined) this.tellRows(done, placed, this.calls.onRow);
       done += placed;
       this.rows += placed;
     }
     this.abandon();
-    this.onPages();
+    this.calls.onPages?.();
+  }
+
+  private tellRows(first: number, placed: number, tell: NonNullable<MultiInsertCalls['onRow']>): void {
+    const { batch, starts, lengths, offsets, parts } = this;
+    const { block } = parts.placement;
+    for (let i = 0; i < placed; i++) tell(batch, starts[first + i], lengths[first + i], block, offsets[i]);
   }
 
   /** As many tuples from number `first` on as one page takes. @returns how many */

@@ -21,7 +21,7 @@ import {
   tupleInfomask2,
   tupleXmin,
 } from '@blockwright/tuple';
-import { buildScanSteps } from './build-scan.ts';
+import { type BuildScanResult, buildScanSteps } from './build-scan.ts';
 import { corruptLinePointer } from './errors.ts';
 import { HintSink } from './hints.ts';
 import { leadsToTuple, linePointerCount, linePointersEnd } from './line-pointers.ts';
@@ -41,6 +41,8 @@ export class HeapTableAccess implements TableAccess<Transaction, Snapshot> {
   readonly name: string;
   conflictXid: Xid = INVALID_XID;
   allDead = false;
+  /** After {@link buildScan}: versions that an old snapshot may see and that the new index does not know. */
+  leftOut = 0;
   position = 0;
   length = 0;
   private readonly relation: Relation;
@@ -120,8 +122,10 @@ export class HeapTableAccess implements TableAccess<Transaction, Snapshot> {
     return deletable;
   }
 
-  buildScan(use: UseTableTuple, tx: Transaction | undefined): Steps<{ readonly tuples: number }> {
-    return buildScanSteps(this.relation, this.transactions, use, tx);
+  *buildScan(use: UseTableTuple, tx: Transaction | undefined): Steps<BuildScanResult> {
+    const result = yield* buildScanSteps(this.relation, this.transactions, use, tx);
+    this.leftOut = result.leftOut;
+    return result;
   }
 
   private deletableOf(block: BlockNumber, offsets: Uint16Array, from: number, to: number, out: Uint8Array): number {
