@@ -5,7 +5,7 @@ import { Relation, type TableAccess, type UseTableTuple } from '@blockwright/acc
 import { type OffsetNumber, type Progress, runSync, type Steps } from '@blockwright/base';
 import { BufferPool } from '@blockwright/bufmgr';
 import { BlockGeometry, type BlockSize } from '@blockwright/geometry';
-import { linePointer, lpLength, lpOffset, pageMaxOffset, pageMemory } from '@blockwright/page';
+import { LP_NORMAL, linePointer, lpFlags, lpLength, lpOffset, pageMaxOffset, pageMemory } from '@blockwright/page';
 import { StorageManager } from '@blockwright/smgr';
 import type { Snapshot, Transaction } from '@blockwright/transam';
 import {
@@ -42,6 +42,15 @@ export interface WorldOptions {
   readonly maintenanceWorkMem?: number;
   readonly vfs?: Vfs;
   readonly buffers?: number;
+  /** Rows come from the file of a heap all of whose tuples are live, instead of being made up. */
+  readonly heap?: HeapFile;
+}
+
+export interface HeapFile {
+  readonly file: Uint8Array;
+  readonly descriptor: TupleDescriptor;
+  /** Which of its columns each of the index's is. */
+  readonly columns: readonly number[];
 }
 
 export const ASCENDING: KeyOrder = { descending: false, nullsFirst: false };
@@ -75,11 +84,10 @@ export class BuildWorld {
     const names = Object.keys(options.columns);
     const descriptor = TupleDescriptor.of(names.map((name) => ({ name, type: options.columns[name] })));
     this.format = IndexTupleFormat.of(descriptor, options.keys ?? names.map(() => ASCENDING));
-    this.former = new IndexTupleFormer(
-      this.format,
-      descriptor,
-      names.map((_, i) => i),
-    );
+    const { heap } = options;
+    const columns = heap?.columns ?? names.map((_, i) => i);
+    const toastTarget = geometry.maxHeapTupleSize >>> 4;
+    this.former = new IndexTupleFormer(this.format, heap?.descriptor ?? descriptor, columns, { toastTarget });
     this.maintenanceWorkMem = options.maintenanceWorkMem ?? 1 << 26;
     this.index = new BtreeIndex({
       relation,
@@ -87,7 +95,7 @@ export class BuildWorld {
       isUnique: options.isUnique ?? false,
       nullsNotDistinct: options.nullsNotDistinct ?? false,
       deduplicate: options.deduplicate ?? true,
-      table: fakeTable(descriptor, () => this.rows),
+      table: fakeTable(heap === undefined ? madeUp(descriptor, () => this.rows) : tuplesOf(heap.file, size)),
     });
   }
 
@@ -118,7 +126,9 @@ export class BuildWorld {
   }
 }
 
-function fakeTable(descriptor: TupleDescriptor, rows: () => readonly WorldRow[]): TableAccess<Transaction, Snapshot> {
+type BuildScan = TableAccess<Transaction, Snapshot>['buildScan'];
+
+function fakeTable(buildScan: BuildScan): TableAccess<Transaction, Snapshot> {
   const unused = (): never => {
     throw new Error('a build asks only for the scan');
   };
@@ -133,17 +143,38 @@ function fakeTable(descriptor: TupleDescriptor, rows: () => readonly WorldRow[])
     fetch: unused,
     deletable: unused,
     release: unused,
-    *buildScan(use: UseTableTuple): Steps<{ tuples: number }> {
-      const encoder = TupleEncoder.for(descriptor);
-      const m = pageMemory(new ArrayBuffer(0x10000));
-      let tuples = 0;
-      for (const { values, block, offset, isAlive } of rows()) {
-        const length = encoder.encode(values, m.u8, 0);
-        use(m, 0, length, block, offset, isAlive ?? true);
-        if ((++tuples & 7) === 0) yield { phase: 'scanning', done: tuples, total: 0, unit: 'blocks' };
+    buildScan,
+  };
+}
+
+function madeUp(descriptor: TupleDescriptor, rows: () => readonly WorldRow[]): BuildScan {
+  return function* (use: UseTableTuple): Steps<{ tuples: number }> {
+    const encoder = TupleEncoder.for(descriptor);
+    const m = pageMemory(new ArrayBuffer(0x10000));
+    let tuples = 0;
+    for (const { values, block, offset, isAlive } of rows()) {
+      const length = encoder.encode(values, m.u8, 0);
+      use(m, 0, length, block, offset, isAlive ?? true);
+      if ((++tuples & 7) === 0) yield { phase: 'scanning', done: tuples, total: 0, unit: 'blocks' };
+    }
+    return { tuples };
+  };
+}
+
+function tuplesOf(file: Uint8Array, size: BlockSize): BuildScan {
+  const m = pageMemory(new Uint8Array(file).buffer);
+  return function* (use: UseTableTuple): Steps<{ tuples: number }> {
+    let tuples = 0;
+    for (let base = 0, block = 0; base < file.length; base += size, block++) {
+      for (let o = 1; o <= pageMaxOffset(m, base); o++) {
+        const lp = linePointer(m, base, o);
+        if (lpFlags(lp) !== LP_NORMAL) continue;
+        use(m, base + lpOffset(lp), lpLength(lp), block, o, true);
+        tuples++;
       }
-      return { tuples };
-    },
+      yield { phase: 'scanning', done: block, total: 0, unit: 'blocks' };
+    }
+    return { tuples };
   };
 }
 
