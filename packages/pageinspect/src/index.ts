@@ -1,5 +1,13 @@
 export { type ByteSource, bytesSource, type DetectedBlockSize, detectBlockSize } from './block-size.ts';
 export {
+  type BtItemRecord,
+  type BtMetaRecord,
+  type BtPageStatsRecord,
+  btMetaRecord,
+  btPageItems,
+  btPageStats,
+} from './btree.ts';
+export {
   type CompactionPreview,
   type CompactionRefusal,
   previewCompaction,

@@ -2,7 +2,16 @@
 import { type BlockNumber, checkOptions, type ForkName } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { describePageFault, PageFault, type PageMemory, pageSpecialBytes, pageVerify } from '@blockwright/page';
-import { type HeapItemRecord, heapPageItems, type LinePointerRecord, linePointerRecords } from './heap-items.ts';
+import {
+  type BtItemRecord,
+  type BtMetaRecord,
+  type BtPageStatsRecord,
+  btIsMeta,
+  btMetaRecord,
+  btPageItems,
+  btPageStats,
+} from './btree.ts';
+import { type HeapItemRecord, heapPageItems } from './heap-items.ts';
 import { copyOfPage } from './layout.ts';
 import {
   type FreeSpaceRecord,
@@ -32,8 +41,12 @@ export interface InspectedPage {
   /** In words: which page of a B-tree, why nothing more is shown, what is wrong. Empty for a page that is fine. */
   readonly note: string;
   readonly header: PageHeaderRecord;
-  /** Line pointers and tuples of a heap page; of an index page, line pointers alone. */
-  readonly items?: readonly (HeapItemRecord | LinePointerRecord)[];
+  /** Line pointers and tuples of a heap page, as `heap_page_items`; of a B-tree's page, as `bt_page_items`. */
+  readonly items?: readonly (HeapItemRecord | BtItemRecord)[];
+  /** Of a B-tree's meta page, as `bt_metap`. */
+  readonly metap?: BtMetaRecord;
+  /** Of any other page of a B-tree, as `bt_page_stats`. */
+  readonly stats?: BtPageStatsRecord;
   /** Of a visibility map page. */
   readonly visibility?: readonly VisibilityRecord[];
   /** Of a leaf page of a free space map. */
@@ -79,10 +92,12 @@ export function inspectPage(bytes: Uint8Array, block: BlockNumber, options: Insp
       contents,
     };
   }
-  return { block, header, ...mainPage(m, g, wrong) };
+  return { block, header, ...mainPage(m, g, block, wrong) };
 }
 
-function mainPage(m: PageMemory, g: BlockGeometry, wrong: string): Pick<InspectedPage, 'kind' | 'note' | 'items'> {
+type MainPage = Pick<InspectedPage, 'kind' | 'note' | 'items' | 'metap' | 'stats'>;
+
+function mainPage(m: PageMemory, g: BlockGeometry, block: BlockNumber, wrong: string): MainPage {
   const kind = pageKind(m, 0, g);
   switch (kind) {
     case 'new':
@@ -93,7 +108,7 @@ function mainPage(m: PageMemory, g: BlockGeometry, wrong: string): Pick<Inspecte
       return {
         kind,
         note: joinNotes(`not a plain heap page: a B-tree's ${btreePageType(m, 0)}`, wrong),
-        items: pageHasLinePointers(m, 0, g, kind) ? linePointerRecords(m, 0, g) : undefined,
+        ...btreePage(m, g, block),
       };
     case 'damaged': {
       const items = pageHasLinePointers(m, 0, g, kind) ? heapPageItems(m, 0, g) : undefined;
@@ -109,6 +124,12 @@ function mainPage(m: PageMemory, g: BlockGeometry, wrong: string): Pick<Inspecte
       };
     }
   }
+}
+
+function btreePage(m: PageMemory, g: BlockGeometry, block: BlockNumber): Pick<MainPage, 'items' | 'metap' | 'stats'> {
+  if (btIsMeta(m, 0, g)) return { metap: btMetaRecord(m, 0) };
+  const items = pageHasLinePointers(m, 0, g, 'btree') ? btPageItems(m, 0, g) : undefined;
+  return { stats: btPageStats(m, 0, g, block), items };
 }
 
 function noteOf(kind: 'new' | 'damaged', wrong: string): string {

@@ -1,10 +1,10 @@
 // A page's record as text for people: a line a page, or header, line pointers and tuples in full.
 import {
+  type BtItemRecord,
   type FreeSpaceRecord,
   type HeapItemRecord,
   heapTupleInfomaskFlags,
   type InspectedPage,
-  type LinePointerRecord,
   type VisibilityRecord,
 } from '@blockwright/pageinspect';
 import type { Colors } from './colors.ts';
@@ -72,6 +72,8 @@ export function pageText(page: InspectedPage, isFaulty: boolean, options: PageTe
     header(`lsn ${lsn}  checksum ${checksum}  flags ${flagsText(flags)}  prune_xid ${prune_xid}`),
     header(`lower ${lower}  upper ${upper}  special ${special}  pagesize ${pagesize}  version ${version}`),
     options.map,
+    page.metap === undefined ? '' : `\n${fieldsText(page.metap, options.columns)}`,
+    page.stats === undefined ? '' : `\n${fieldsText(page.stats, options.columns)}`,
     options.items && page.items !== undefined && page.items.length > 0
       ? `\n${itemsText(page.items, options.data, colors)}`
       : '',
@@ -93,27 +95,73 @@ function flagsText(flags: number): string {
 
 const LP_STATES = ['unused', 'normal', 'redirect', 'dead'];
 
-function isHeapItem(item: HeapItemRecord | LinePointerRecord): item is HeapItemRecord {
+type Item = NonNullable<InspectedPage['items']>[number];
+
+function isHeapItem(item: Item): item is HeapItemRecord {
   return 't_xmin' in item;
 }
 
-/** The fields that tell a row's life; JSON has all of them, and the masks as they are. */
-function itemsText(items: readonly (HeapItemRecord | LinePointerRecord)[], withData: boolean, colors: Colors): string {
+/** `name value` of every field, as many on a line as it holds. */
+function fieldsText(record: object, columns: number): string {
+  const words = Object.entries(record).map(([name, value]) => `${name}\u00a0${String(value)}`);
+  return indented(`${wrapWords(words.join('  '), columns - 2).replaceAll('\u00a0', ' ')}\n`);
+}
+
+function itemsText(items: readonly Item[], withData: boolean, colors: Colors): string {
+  const entries = items.filter((item) => !isHeapItem(item)) as readonly BtItemRecord[];
+  return entries.length > 0
+    ? entriesText(entries, withData, colors)
+    : tuplesText(items.filter(isHeapItem), withData, colors);
+}
+
+/** Of a posting list the number of its TIDs; JSON has all of them. */
+function entriesText(items: readonly BtItemRecord[], withData: boolean, colors: Colors): string {
   const right = { align: 'right' } as const;
-  const hasTuples = items.some(isHeapItem);
+  const columns = [
+    { title: 'item', ...right },
+    { title: 'ctid' },
+    { title: 'len', ...right },
+    { title: 'flags' },
+    { title: 'htid' },
+    { title: 'tids', ...right },
+  ];
+  const rows = items.map((item) => [
+    item.itemoffset,
+    item.ctid ?? '',
+    item.itemlen ?? '',
+    [item.dead === true ? 'dead' : '', item.nulls === true ? 'nulls' : '', item.vars === true ? 'vars' : '']
+      .filter((word) => word !== '')
+      .join(' '),
+    item.htid ?? '',
+    item.tids?.length ?? '',
+  ]);
+  const text = indented(formatTable(columns, rows, colors));
+  if (!withData) return text;
+  const data = items.flatMap((item) =>
+    item.data === null ? [] : [`  ${String(item.itemoffset).padStart(5)}  ${item.data}\n`],
+  );
+  return `${text}\n${data.join('')}`;
+}
+
+/** The fields that tell a row's life; JSON has all of them, and the masks as they are. */
+function tuplesText(items: readonly HeapItemRecord[], withData: boolean, colors: Colors): string {
+  const right = { align: 'right' } as const;
   const columns = [
     { title: 'lp', ...right },
     { title: 'state' },
     { title: 'off', ...right },
     { title: 'len', ...right },
-    ...(hasTuples ? [{ title: 'xmin' }, { title: 'xmax' }, { title: 'ctid' }, { title: 'flags' }] : []),
+    { title: 'xmin' },
+    { title: 'xmax' },
+    { title: 'ctid' },
+    { title: 'flags' },
   ];
   const rows = items.map((item) => [
     item.lp,
     LP_STATES[item.lp_flags] ?? item.lp_flags,
     item.lp_flags === REDIRECT ? `→ ${item.lp_off}` : item.lp_off,
     item.lp_len,
-    ...(isHeapItem(item) ? tupleCells(item) : []),
+    ...tupleCells(item),
   ]);
   const text = indented(formatTable(columns, rows, colors));
   return withData ? text + dataText(items) : text;
@@ -144,10 +192,10 @@ function tupleCells(item: HeapItemRecord): string[] {
   return [[item.t_xmin, ...xmin].join(' '), [item.t_xmax, ...xmax].join(' '), item.t_ctid ?? '', rest.join(' ')];
 }
 
-function dataText(items: readonly (HeapItemRecord | LinePointerRecord)[]): string {
+function dataText(items: readonly HeapItemRecord[]): string {
   let text = '\n';
   for (const item of items) {
-    if (!isHeapItem(item) || item.t_data === null) continue;
+    if (item.t_data === null) continue;
     const bits = item.t_bits === null ? '' : `  nulls ${item.t_bits}`;
     text += `  ${String(item.lp).padStart(5)}${bits}  ${item.t_data}\n`;
   }
