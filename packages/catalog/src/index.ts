@@ -5,6 +5,7 @@ export { DEFAULT_INDEX_FILLFACTOR, type IndexEntry, type IndexShape, indexDescri
 export { IndexedWriter } from './indexed-writer.ts';
 export { type IndexedTable, OpenIndex } from './open-index.ts';
 export { PostgresDirectory, type PostgresOptions } from './postgres.ts';
+export type { PostgresIndex } from './postgres-indexes.ts';
 export type { PostgresRelation, PostgresTable } from './postgres-relations.ts';
 export {
   BW_ATTRIBUTE,

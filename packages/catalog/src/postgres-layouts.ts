@@ -92,7 +92,7 @@ export function postgresLayouts(version: number): PostgresLayouts {
       ...when(version >= 15, [
         ['datcollate', text()],
         ['datctype', text()],
-        ['datlocale', text().nullable() as ColumnType], // before version 17 "daticulocale"
+        [version >= 17 ? 'datlocale' : 'daticulocale', text().nullable() as ColumnType],
       ]),
     ]),
     pgNamespace: withTrailing([

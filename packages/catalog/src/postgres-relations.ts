@@ -17,6 +17,8 @@ export interface PostgresRelation {
   readonly name: string;
   /** `r` table, `i` index, `t` TOAST table, `m` materialized view, `S` sequence, … */
   readonly kind: string;
+  /** Object id of its access method: of an index 403 for btree. */
+  readonly accessMethod: Oid;
   readonly locator: RelationLocator;
   /** Object id of its TOAST table, 0 for none. */
   readonly toastOid: Oid;

@@ -22,6 +22,13 @@ import { CommitLog, MultiXacts, type Snapshot, Transactions } from '@blockwright
 import { type FetchToast, type TupleDescriptor, vectorValue } from '@blockwright/tuple';
 import { NodeVfs, type Vfs } from '@blockwright/vfs';
 import { readFilenodeMap } from './filenode-map.ts';
+import {
+  describeIndex,
+  FIXED_OPERATOR_CLASSES,
+  type IndexContext,
+  operatorClassesOf,
+  type PostgresIndex,
+} from './postgres-indexes.ts';
 import { type PostgresLayouts, postgresLayouts } from './postgres-layouts.ts';
 import { type CatalogRow, describeColumns, type PostgresRelation, type PostgresTable } from './postgres-relations.ts';
 import { toastReader } from './toast.ts';
@@ -40,6 +47,9 @@ const PG_CLASS: Oid = 1259;
 const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_DATABASE: Oid = 1262;
+const PG_INDEX: Oid = 2610;
+const PG_OPCLASS: Oid = 2616;
+const PG_AM: Oid = 2601;
 const DEFAULT_SHARED_BUFFERS = 1 << 25;
 /** PostgreSQL: the least that `shared_buffers` can be. */
 const LEAST_BUFFERS = 16;
@@ -50,11 +60,19 @@ interface DatabaseRow {
   readonly name: string;
   readonly oid: Oid;
   readonly isUtf8: boolean;
+  /** Whether text is ordered by its bytes where nothing else is said. */
+  readonly isCollationC: boolean;
   /** Where its catalogs are, and every relation that says nothing else. PostgreSQL: `dattablespace`. */
   readonly tablespace: Oid;
 }
 
-const NO_DATABASE: DatabaseRow = { name: '', oid: 0, isUtf8: false, tablespace: DEFAULT_TABLESPACE };
+const NO_DATABASE: DatabaseRow = {
+  name: '',
+  oid: 0,
+  isUtf8: false,
+  isCollationC: false,
+  tablespace: DEFAULT_TABLESPACE,
+};
 
 /** An open PostgreSQL data directory. Not one byte of it is written. */
 export class PostgresDirectory implements Disposable {
@@ -66,6 +84,7 @@ export class PostgresDirectory implements Disposable {
   readonly database: string;
   /** Whether the database's text is UTF-8, the only encoding that is read. */
   readonly isUtf8: boolean;
+  private readonly isCollationC: boolean;
   private readonly databaseOid: Oid;
   private readonly databaseTablespace: Oid;
   private readonly layouts: PostgresLayouts;
@@ -78,6 +97,9 @@ export class PostgresDirectory implements Disposable {
   private listed: PostgresRelation[] | undefined = undefined;
   private byOid: Map<Oid, PostgresRelation> | undefined = undefined;
   private columnRows: Map<Oid, CatalogRow[]> | undefined = undefined;
+  /** Rows of pg_index by their table. */
+  private indexRows: Map<Oid, CatalogRow[]> | undefined = undefined;
+  private indexContext: IndexContext | undefined = undefined;
   private closed = false;
   /** Catalog rows that were left out, as nothing that is read says whether they are visible; and why. */
   private leftOut = 0;
@@ -134,6 +156,7 @@ export class PostgresDirectory implements Disposable {
       this.databaseOid = row.oid;
       this.databaseTablespace = row.tablespace;
       this.isUtf8 = row.isUtf8;
+      this.isCollationC = row.isCollationC;
       if (choose) this.refuseMissingDatabase(row);
     } catch (error) {
       this.close();
@@ -208,6 +231,20 @@ export class PostgresDirectory implements Disposable {
     return { ...relation, ...this.columnsOf(relation) };
   }
 
+  /**
+   * The indexes of a table, by name; those that cannot be scanned say why.
+   * @throws StorageError XX001 when pg_index is damaged.
+   */
+  indexesOf(table: PostgresTable): PostgresIndex[] {
+    this.indexRows ??= this.readIndexes();
+    this.indexContext ??= this.readIndexContext();
+    const context = this.indexContext;
+    return (this.indexRows.get(table.oid) ?? []).flatMap((row) => {
+      const relation = this.relationWith(row.indexrelid as Oid);
+      return relation === undefined ? [] : [describeIndex(row, relation, table, context)];
+    });
+  }
+
   /** The handle of a relation. */
   relation(of: PostgresRelation): Relation {
     const key = `${of.locator.tablespace}/${of.locator.database}/${of.locator.relfilenode}`;
@@ -231,9 +268,13 @@ export class PostgresDirectory implements Disposable {
   /** Fetches values that a table stores out of line; undefined for a table without a TOAST table. */
   toastReader(of: PostgresRelation): FetchToast | undefined {
     if (of.toastOid === 0) return undefined;
-    this.byOid ??= new Map(this.relations().map((relation) => [relation.oid, relation]));
-    const toast = this.byOid.get(of.toastOid);
+    const toast = this.relationWith(of.toastOid);
     return toast === undefined ? undefined : toastReader(this.relation(toast));
+  }
+
+  private relationWith(oid: Oid): PostgresRelation | undefined {
+    this.byOid ??= new Map(this.relations().map((relation) => [relation.oid, relation]));
+    return this.byOid.get(oid);
   }
 
   /** Closes every file; again is fine. */
@@ -270,11 +311,13 @@ export class PostgresDirectory implements Disposable {
   private allDatabases(): DatabaseRow[] {
     const map = this.readMap('global/pg_filenode.map');
     const locator = { tablespace: GLOBAL_TABLESPACE, database: 0, relfilenode: map.get(PG_DATABASE) ?? PG_DATABASE };
-    const columns = ['oid', 'datname', 'encoding', 'dattablespace'];
-    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, columns).map((row) => ({
+    const columns = ['oid', 'datname', 'encoding', 'dattablespace', 'datcollate'];
+    const locale = this.version < 15 ? [] : ['datlocprovider', this.version < 17 ? 'daticulocale' : 'datlocale'];
+    return this.catalogRows('pg_database', locator, this.layouts.pgDatabase, [...columns, ...locale]).map((row) => ({
       name: String(row.datname),
       oid: row.oid as Oid,
       isUtf8: row.encoding === ENCODING_UTF8,
+      isCollationC: isCollationC(row),
       tablespace: row.dattablespace as Oid,
     }));
   }
@@ -328,6 +371,7 @@ export class PostgresDirectory implements Disposable {
       'reltablespace',
       'reltoastrelid',
       'relkind',
+      'relam',
       'relisshared',
       'relnatts',
       'relfrozenxid',
@@ -345,6 +389,7 @@ export class PostgresDirectory implements Disposable {
         schema: schemas.get(row.relnamespace as Oid) ?? String(row.relnamespace),
         name: String(row.relname),
         kind: String(row.relkind),
+        accessMethod: row.relam as Oid,
         toastOid: row.reltoastrelid as Oid,
         columnCount: row.relnatts as number,
         frozenXid: row.relfrozenxid as Xid,
@@ -364,6 +409,50 @@ export class PostgresDirectory implements Disposable {
     const locator = { tablespace: this.databaseTablespace, database: this.databaseOid, relfilenode };
     const rows = this.catalogRows('pg_namespace', locator, this.layouts.pgNamespace, ['oid', 'nspname']);
     return new Map(rows.map(({ oid, nspname }) => [oid as Oid, String(nspname)]));
+  }
+
+  private readIndexes(): Map<Oid, CatalogRow[]> {
+    const columns = this.layouts.pgIndex.columns.flatMap(({ name }) => (name.startsWith('(') ? [] : [name]));
+    const byTable = new Map<Oid, CatalogRow[]>();
+    const names = new Map(this.relations().map(({ oid, name }) => [oid, name]));
+    const rows = this.rowsOfCatalog('pg_index', PG_INDEX, this.layouts.pgIndex, columns);
+    rows.sort((a, b) => compareText(names.get(a.indexrelid as Oid) ?? '', names.get(b.indexrelid as Oid) ?? ''));
+    for (const row of rows) {
+      const list = byTable.get(row.indrelid as Oid);
+      if (list === undefined) byTable.set(row.indrelid as Oid, [row]);
+      else list.push(row);
+    }
+    return byTable;
+  }
+
+  private readIndexContext(): IndexContext {
+    const { pgAm, pgOpclass } = this.layouts;
+    const methods = this.rowsOfCatalog('pg_am', PG_AM, pgAm, ['oid', 'amname']);
+    const classes = this.rowsOfCatalog('pg_opclass', PG_OPCLASS, pgOpclass, [
+      'oid',
+      'opcmethod',
+      'opcname',
+      'opcnamespace',
+    ]);
+    return {
+      methods: new Map(methods.map(({ oid, amname }) => [oid as Oid, String(amname)])),
+      operatorClasses: classes.length === 0 ? FIXED_OPERATOR_CLASSES : operatorClassesOf(classes),
+      isDefaultCollationC: this.isCollationC,
+    };
+  }
+
+  /** The rows of a catalog, its layout checked; none when its file is not there. */
+  private rowsOfCatalog(
+    name: string,
+    oid: Oid,
+    layout: TupleDescriptor,
+    columns: readonly string[],
+  ): Record<string, unknown>[] {
+    const relation = this.relationWith(oid);
+    if (relation === undefined || !this.relation(relation).main.exists()) return [];
+    this.columnRows ??= this.readColumns();
+    this.checkLayout(this.columnRows, name, oid, layout);
+    return this.catalogRows(name, relation.locator, layout, columns);
   }
 
   private columnsOf(relation: PostgresRelation): Pick<PostgresTable, 'descriptor' | 'unreadable'> {
@@ -437,7 +526,12 @@ export class PostgresDirectory implements Disposable {
   }
 
   /** What was known of a catalog's layout is what the catalog itself says. */
-  private checkLayout(byRelation: Map<Oid, CatalogRow[]>, name: string, oid: Oid, layout: TupleDescriptor): void {
+  private checkLayout(
+    byRelation: ReadonlyMap<Oid, readonly CatalogRow[]>,
+    name: string,
+    oid: Oid,
+    layout: TupleDescriptor,
+  ): void {
     for (const row of byRelation.get(oid) ?? []) {
       const known = layout.columns[(row.attnum as number) - 1];
       if (known === undefined || (!known.name.startsWith('(') && known.name !== row.attname)) {
@@ -501,6 +595,12 @@ export class PostgresDirectory implements Disposable {
     }
     return rows;
   }
+}
+
+/** Whether a database orders text by its bytes: by the C library's C, or by PostgreSQL's own locales, which do. */
+function isCollationC({ datcollate, datlocprovider, datlocale }: CatalogRow): boolean {
+  if (datlocprovider === 'b') return datlocale === 'C' || datlocale === 'C.UTF-8';
+  return (datlocprovider === undefined || datlocprovider === 'c') && (datcollate === 'C' || datcollate === 'POSIX');
 }
 
 function compareText(a: string, b: string): number {

@@ -18,9 +18,6 @@ import { type CheckpointReport, type RecoveryReport } from '@blockwright/recover
 import type { WalStats } from '@blockwright/wal';
 import { type Core, unknownTable } from './core.ts';
 import type { IndexOptions } from './index-options.ts';
-import type { LoadBatch, LoadOptions } from './load.ts';
-import { type Opened, openSteps } from './open.ts';
-import { type OpenOptions, openSettings } from './open-options.ts';
 import type {
   ByKeyOptions,
   GetOptions,
@@ -30,6 +27,9 @@ import type {
   PrimaryKey,
 } from './index-range.ts';
 import { countByIndex, findRow, getRow, NO_OPTIONS } from './keyed-rows.ts';
+import type { LoadBatch, LoadOptions } from './load.ts';
+import { type Opened, openSteps } from './open.ts';
+import { type OpenOptions, openSettings } from './open-options.ts';
 import { countRows, fetchRow } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
 import type { ColumnName, Row, TableDef } from './table.ts';
@@ -289,11 +289,7 @@ export class Database implements Disposable {
   }
 
   /** {@link DatabaseTransaction.deleteByKey} in a transaction of its own. */
-  deleteByKey<Table extends TableDef>(
-    definition: Table,
-    key: PrimaryKey<Table>,
-    options: ByKeyOptions = {},
-  ): boolean {
+  deleteByKey<Table extends TableDef>(definition: Table, key: PrimaryKey<Table>, options: ByKeyOptions = {}): boolean {
     return this.transaction((tx) => tx.deleteByKey(definition, key, options));
   }
 

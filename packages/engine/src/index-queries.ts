@@ -85,3 +85,11 @@ export function unknownIndex(table: string, name: string, known: readonly string
     hint: nearest === undefined ? undefined : `Perhaps "${nearest}" was meant.`,
   });
 }
+
+/** @param unique the names of its unique indexes */
+export function noPrimaryKey(table: string, unique: readonly string[]): StorageError {
+  const names = unique.map((name) => `"${name}"`);
+  return new StorageError('42704', `table "${table}" has no primary key`, {
+    hint: names.length === 0 ? undefined : `Name a unique index of it: ${names.join(', ')}.`,
+  });
+}

@@ -100,6 +100,7 @@ export class IndexHeapSource implements RowSource {
   private fetchItems(): void {
     const { scan, access, batch, snapshot, positions, lengths, count, rows } = this;
     const { blocks, offsets } = scan;
+    const mayKill = !this.index.btree.relation.storage.readOnly;
     const at = batch.length;
     let item = this.item;
     let run = 0;
@@ -115,7 +116,7 @@ export class IndexHeapSource implements RowSource {
       }
       this.heapFetches++;
       if (access.fetch(block, offsets[item], snapshot) === 0) {
-        if (access.allDead) {
+        if (access.allDead && mayKill) {
           scan.kill(item);
           this.killed++;
         }

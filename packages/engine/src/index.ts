@@ -2,10 +2,6 @@ export { type CheckOptions, type CheckReport, checkPath } from './check.ts';
 export { Database } from './database.ts';
 export { type InitdbOptions, initdb } from './directory.ts';
 export type { IndexColumn, IndexOptions } from './index-options.ts';
-export type { LoadBatch, LoadOptions } from './load.ts';
-export type { OpenOptions } from './open-options.ts';
-export { PostgresDatabase, type PostgresDatabaseOptions } from './postgres-database.ts';
-export { RelationFile, type RelationFileOptions } from './relation-file.ts';
 export type {
   ByKeyOptions,
   GetOptions,
@@ -17,6 +13,10 @@ export type {
   KeyValue,
   PrimaryKey,
 } from './index-range.ts';
+export type { LoadBatch, LoadOptions } from './load.ts';
+export type { OpenOptions } from './open-options.ts';
+export { PostgresDatabase, type PostgresDatabaseOptions, type PostgresIndexInfo } from './postgres-database.ts';
+export { RelationFile, type RelationFileOptions } from './relation-file.ts';
 export { type Batch, type RowBatch, Scan, type ScanOptions, type ScanStats } from './scan.ts';
 export { parseMemorySize } from './sizes.ts';
 export {

@@ -1,5 +1,6 @@
 // An index as queries use it: its tree, and the table behind it. A database of ours and PostgreSQL's files both give it.
 import type { Relation } from '@blockwright/access';
+import type { Oid } from '@blockwright/base';
 import type { BtreeIndex } from '@blockwright/nbtree';
 import type { Transactions } from '@blockwright/transam';
 import type { TupleDescriptor } from '@blockwright/tuple';
@@ -7,6 +8,7 @@ import type { VisibilityMap } from '@blockwright/visibilitymap';
 
 export interface QueryIndex {
   readonly name: string;
+  readonly oid: Oid;
   readonly table: string;
   readonly btree: BtreeIndex;
   readonly isUnique: boolean;

@@ -1,10 +1,9 @@
 // The indexes of a database's tables as queries use them, and what look-ups by them keep: made when first asked for.
-import { StorageError } from '@blockwright/base';
 import type { CatalogEntry, IndexEntry } from '@blockwright/catalog';
 import type { Transactions } from '@blockwright/transam';
 import { RowDecoder } from '@blockwright/tuple';
 import { KeyLookup } from './get.ts';
-import { unknownIndex } from './index-queries.ts';
+import { noPrimaryKey, unknownIndex } from './index-queries.ts';
 import type { QueryIndex } from './query-index.ts';
 import type { Relations } from './relations.ts';
 import { columnIndexes } from './scan.ts';
@@ -63,6 +62,7 @@ export class TableIndexes {
       const { relations, transactions } = this;
       index = {
         name: entry.name,
+        oid: entry.oid,
         table: table.name,
         btree: relations.indexOf(table, entry).btree,
         isUnique: entry.isUnique,
@@ -92,8 +92,9 @@ function entryOf({ name: table, indexes }: CatalogEntry, name: string): IndexEnt
 function primaryKeyOf({ name: table, indexes }: CatalogEntry): IndexEntry {
   const found = indexes.find(({ isPrimary }) => isPrimary);
   if (found !== undefined) return found;
-  const unique = indexes.filter(({ isUnique }) => isUnique).map(({ name }) => `"${name}"`);
-  throw new StorageError('42704', `table "${table}" has no primary key`, {
-    hint: unique.length === 0 ? undefined : `Name a unique index of it: ${unique.join(', ')}.`,
-  });
+  const unique = indexes.filter(({ isUnique }) => isUnique);
+  throw noPrimaryKey(
+    table,
+    unique.map(({ name }) => name),
+  );
 }

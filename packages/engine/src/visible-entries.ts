@@ -38,6 +38,7 @@ export class VisibleEntries {
   private readonly snapshot: Snapshot;
   private readonly access: HeapTableAccess;
   private readonly useMap: boolean;
+  private readonly mayKill: boolean;
   private cursor: VisibilityCursor | undefined = undefined;
   private entries = 0;
   private heapFetches = 0;
@@ -50,6 +51,7 @@ export class VisibleEntries {
     this.snapshot = snapshot;
     this.access = new HeapTableAccess(index.heap, index.transactions);
     this.useMap = useMap;
+    this.mayKill = !index.btree.relation.storage.readOnly;
     this.chosen = new Int32Array(scan.blocks.length);
   }
 
@@ -98,7 +100,7 @@ export class VisibleEntries {
       for (; i < count && blocks[i] === block; i++) {
         this.heapFetches++;
         if (access.fetch(block, offsets[i], snapshot) !== 0) chosen[taken++] = i;
-        else if (access.allDead) this.kill(i);
+        else if (access.allDead && this.mayKill) this.kill(i);
       }
       const until = this.useMap ? allVisibleUntil(blocks, i, count, this.openCursor()) : i;
       for (; i < until; i++) chosen[taken++] = i;
