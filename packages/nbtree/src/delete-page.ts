@@ -103,10 +103,14 @@ function findLeaf(state: VacuumState, id: BufferId): boolean {
   return found >= 0;
 }
 
-/** Whether a page is the right half of an incomplete split: then it has no downlink. PostgreSQL: `_bt_leftsib_splitflag`. */
+/** Whether a page is the right half of an incomplete split, so that it has no downlink, or may be. PostgreSQL: `_bt_leftsib_splitflag`. */
 function isRightHalf(state: VacuumState, left: BlockNumber, block: BlockNumber): boolean {
   if (left === P_NONE) return false;
   const { pool, main, geometry } = state.index;
+  if (!main.hasBlock(left)) {
+    state.warn(`the left sibling of block ${block} is said to be block ${left}, which is not there`);
+    return true;
+  }
   const { size } = geometry;
   return pool.withPage(main, left, (m, base) => btNext(m, base, size) === block && btIncompleteSplit(m, base, size));
 }
@@ -127,6 +131,10 @@ function markHalfDead(state: VacuumState, leaf: BufferId): boolean {
   const m = pool.memory(leaf);
   const base = pool.base(leaf);
   const right = btNext(m, base, size);
+  if (!main.hasBlock(right)) {
+    state.warn(`the right sibling of block ${pool.block(leaf)} is said to be block ${right}, which is not there`);
+    return false;
+  }
   // A half-dead right sibling has no downlink: the parent's next one would be another page's.
   if (pool.withPage(main, right, (rm, rb) => btIsHalfDead(rm, rb, size))) return false;
   const subtree = findSubtree(state, pool.block(leaf), right);

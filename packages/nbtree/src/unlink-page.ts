@@ -112,8 +112,7 @@ function pinSiblings(state: VacuumState, pages: Pages): boolean {
   const level = btLevel(m, base, size);
   const left = btPrev(m, base, size);
   const right = btNext(m, base, size);
-  const blocks = main.blockCount();
-  if (left >= blocks || right >= blocks || left === block || right === block) {
+  if (!main.hasBlock(left) || !main.hasBlock(right) || left === block || right === block) {
     state.warn(`the links of block ${block}, to blocks ${left} and ${right}, lead nowhere`);
     return false;
   }
