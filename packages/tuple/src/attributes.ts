@@ -5,6 +5,7 @@ import { isStorageError } from '@blockwright/base';
 import type { TupleDescriptor } from './descriptor.ts';
 import { badBytes, TupleError } from './errors.ts';
 import { HEAP_HASNULL, HEAP_NATTS_MASK, HEAP_TUPLE_HEADER_BYTES, heapHeaderBytes } from './heap-header.ts';
+import { INDEX_NULL_MASK, INDEX_TUPLE_HEADER_BYTES, indexTupleDataOffset } from './index-header.ts';
 import { int32At } from './types/integer.ts';
 import { detoast, type FetchToast, inflate, TOAST_POINTER_BYTES, VARTAG_ONDISK } from './varlena.ts';
 
@@ -12,9 +13,9 @@ import { detoast, type FetchToast, inflate, TOAST_POINTER_BYTES, VARTAG_ONDISK }
 export type TupleLayout = 'heap' | 'index';
 
 export const AT_NULL = 0;
-const AT_PLAIN = 1;
-const AT_COMPRESSED = 2;
-const AT_EXTERNAL = 3;
+export const AT_PLAIN = 1;
+export const AT_COMPRESSED = 2;
+export const AT_EXTERNAL = 3;
 /** The tuple is older than the column, which was added with a default. */
 const AT_MISSING = 4;
 
@@ -50,27 +51,73 @@ export function locateAttributes(
   const natts = (u8[pos + 18] | (u8[pos + 19] << 8)) & HEAP_NATTS_MASK;
   const hasNulls = (u8[pos + 20] & HEAP_HASNULL) !== 0;
   const hoff = u8[pos + 22];
-  const { attlens, alignments } = descriptor;
+  const { attlens } = descriptor;
   if (natts > attlens.length) throw badBytes(`the tuple has ${natts} attributes where the table has ${attlens.length}`);
   if (hoff !== heapHeaderBytes(natts, hasNulls))
     throw badBytes(`data begins at offset ${hoff} where ${heapHeaderBytes(natts, hasNulls)} is due (t_hoff)`);
   if (hoff > length) throw badBytes(`data begins at offset ${hoff}, beyond the tuple's ${length} bytes (t_hoff)`);
-  const end = pos + length;
-  let at = pos + hoff;
+  const bitmap = hasNulls ? pos + HEAP_TUPLE_HEADER_BYTES : -1;
+  return locate(descriptor, u8, pos, pos + hoff, pos + length, natts, bitmap, wanted, places);
+}
+
+/**
+ * The same of an index tuple, which has every attribute: one of a leaf page, or a posting list, whose TIDs follow the data.
+ * @throws StorageError XX001, without the place of the tuple: see {@link atTuple}.
+ */
+export function locateIndexAttributes(
+  descriptor: TupleDescriptor,
+  u8: Uint8Array,
+  pos: number,
+  length: number,
+  wanted: number,
+  places: AttributePlaces,
+): number {
+  if (!(pos >= 0) || !(length >= INDEX_TUPLE_HEADER_BYTES) || pos + length > u8.length)
+    throw badBytes(`an index tuple of ${length} bytes, shorter than its header`);
+  const info = u8[pos + 6] | (u8[pos + 7] << 8);
+  const data = indexTupleDataOffset(info);
+  if (data > length) throw badBytes(`data begins at offset ${data}, beyond the tuple's ${length} bytes`);
+  const bitmap = (info & INDEX_NULL_MASK) !== 0 ? pos + INDEX_TUPLE_HEADER_BYTES : -1;
+  const natts = descriptor.attlens.length;
+  return locate(descriptor, u8, pos, pos + data, pos + length, natts, bitmap, wanted, places);
+}
+
+/** @param bitmap where the null bitmap begins; -1 when there is none */
+function locate(
+  descriptor: TupleDescriptor,
+  u8: Uint8Array,
+  pos: number,
+  from: number,
+  end: number,
+  natts: number,
+  bitmap: number,
+  wanted: number,
+  places: AttributePlaces,
+): number {
+  const { attlens, alignments } = descriptor;
+  let at = from;
   for (let i = 0; i < wanted; i++) {
-    if (i >= natts || (hasNulls && (u8[pos + HEAP_TUPLE_HEADER_BYTES + (i >> 3)] & (1 << (i & 7))) === 0)) {
+    if (i >= natts || (bitmap >= 0 && (u8[bitmap + (i >> 3)] & (1 << (i & 7))) === 0)) {
       places.forms[i] = i >= natts && descriptor.columns[i].missing !== undefined ? AT_MISSING : AT_NULL;
       places.starts[i] = at;
       places.sizes[i] = 0;
       continue;
     }
     const attlen = attlens[i];
-    at =
-      attlen >= 0
-        ? locateFixed(i, attlen, pos + align(at - pos, alignments[i]), end, places)
-        : locateVarlena(i, u8, pos, at, alignments[i], end, places);
+    if (attlen >= 0) at = locateFixed(i, attlen, pos + align(at - pos, alignments[i]), end, places);
+    else if (attlen === -1) at = locateVarlena(i, u8, pos, at, alignments[i], end, places);
+    else at = locateCstring(i, u8, at, end, places);
   }
   return at;
+}
+
+/** Bytes up to a zero byte, which is not part of the value. */
+function locateCstring(i: number, u8: Uint8Array, at: number, end: number, places: AttributePlaces): number {
+  let zero = at;
+  while (zero < end && u8[zero] !== 0) zero++;
+  if (zero >= end) throw attributeError(i, 'it has no zero byte at its end');
+  place(i, AT_PLAIN, at, zero - at, end, places);
+  return zero + 1;
 }
 
 function align(offset: number, alignment: number): number {

@@ -36,7 +36,7 @@ export class BatchDecoder {
   private constructor(descriptor: TupleDescriptor, columns: readonly number[], options: BatchDecoderOptions) {
     this.descriptor = descriptor;
     this.columns = columns;
-    this.#interpreter = new BatchInterpreter(descriptor, columns);
+    this.#interpreter = new BatchInterpreter(descriptor, columns, options.layout ?? 'heap');
     this.#options = options;
     this.#loops = options.generateCode === false ? undefined : generated(descriptor, columns, options);
   }

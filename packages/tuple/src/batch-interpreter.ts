@@ -1,7 +1,16 @@
 // One tuple into vectors, without generated code: the way for tuples that are not plain, and for hosts that refuse to
 // generate code. Slower, and right in every case.
 
-import { AT_NULL, AttributeData, AttributePlaces, atTuple, locateAttributes, plainData } from './attributes.ts';
+import {
+  AT_NULL,
+  AttributeData,
+  AttributePlaces,
+  atTuple,
+  locateAttributes,
+  locateIndexAttributes,
+  plainData,
+  type TupleLayout,
+} from './attributes.ts';
 import type { ColumnType } from './column-type.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import { badBytes } from './errors.ts';
@@ -17,10 +26,12 @@ export class BatchInterpreter {
   readonly #columns: readonly number[];
   readonly #types: readonly ColumnType[];
   readonly #attributes: number;
+  readonly #locate: typeof locateAttributes;
   readonly #places: AttributePlaces;
   readonly #data: AttributeData = new AttributeData();
 
-  constructor(descriptor: TupleDescriptor, columns: readonly number[]) {
+  constructor(descriptor: TupleDescriptor, columns: readonly number[], layout: TupleLayout) {
+    this.#locate = layout === 'heap' ? locateAttributes : locateIndexAttributes;
     this.#descriptor = descriptor;
     this.#columns = columns;
     this.#types = columns.map((i) => descriptor.columns[i].type);
@@ -41,7 +52,7 @@ export class BatchInterpreter {
     const places = this.#places;
     let attribute = -1;
     try {
-      locateAttributes(this.#descriptor, u8, pos, length, this.#attributes, places);
+      this.#locate(this.#descriptor, u8, pos, length, this.#attributes, places);
       for (let k = 0; k < vectors.length; k++) {
         attribute = this.#columns[k];
         const isDropped = this.#descriptor.columns[attribute].isDropped;

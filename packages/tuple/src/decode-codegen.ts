@@ -26,8 +26,12 @@ import {
   PUT_TEXT,
 } from './decode-plan.ts';
 import { HEAP_NATTS_MASK, HEAP_TUPLE_HEADER_BYTES, heapHeaderBytes } from './heap-header.ts';
+import { INDEX_NULL_MASK, INDEX_TUPLE_HEADER_BYTES, indexTupleDataOffset } from './index-header.ts';
 
 const HOFF_WITHOUT_NULLS: number = heapHeaderBytes(0, false);
+const INDEX_DATA_AFTER_BITMAP: number = indexTupleDataOffset(INDEX_NULL_MASK);
+/** The word of t_info in an index tuple, counted from its start. */
+const INDEX_INFO_WORD = 1;
 /** The word of t_infomask, t_hoff and the first byte of the bitmap: what a tuple without nulls has under the mask. */
 const PLAIN_MASK = 0xff0001;
 const PLAIN_WORD: number = HOFF_WITHOUT_NULLS << 16;
@@ -66,7 +70,7 @@ function loopSource(plan: DecodePlan, withNulls: boolean): string {
     isBackward(plan) ? 'for (; i >= from; i--) {' : 'for (; i < count; i++) {',
     'const p = positions[i] | 0, end = p + lengths[i], w = p >>> 2, r = at + i;',
     headerCheck(plan, withNulls),
-    ...walk(plan.attributes, withNulls),
+    ...walk(plan, withNulls),
     'if (q > end) break;',
     '}',
     'if (wrong < 0) bad();',
@@ -77,6 +81,7 @@ function loopSource(plan: DecodePlan, withNulls: boolean): string {
 
 /** Breaks out of the loop at a tuple that is not for it. */
 function headerCheck(plan: DecodePlan, withNulls: boolean): string {
+  if (plan.layout === 'index') return indexHeaderCheck(withNulls);
   const least = plan.attributes.length;
   const spare = plan.tableAttributes - least;
   if (!withNulls)
@@ -93,6 +98,17 @@ function headerCheck(plan: DecodePlan, withNulls: boolean): string {
     'h = (x >>> 16) & 0xff;',
     `if (h !== (none ? ${HOFF_WITHOUT_NULLS} : (${HEAP_TUPLE_HEADER_BYTES + 7} + ((n + 7) >> 3)) & -8)) break;`,
     'q = p + h;',
+  ].join('\n');
+}
+
+/** The same for index tuples, which have every attribute: a bitmap follows the header where there are nulls. */
+function indexHeaderCheck(withNulls: boolean): string {
+  const info = `(u32[w + ${INDEX_INFO_WORD}] >>> 16)`;
+  if (!withNulls) return `if (((p & 7) | (${info} & ${INDEX_NULL_MASK})) !== 0 || p > limit) break;`;
+  return [
+    'if ((p & 7) !== 0 || p > limit) break;',
+    `const none = (${info} & ${INDEX_NULL_MASK}) === 0;`,
+    `q = p + (none ? ${INDEX_TUPLE_HEADER_BYTES} : ${INDEX_DATA_AFTER_BITMAP});`,
   ].join('\n');
 }
 
@@ -119,9 +135,11 @@ function prologue(slot: PlannedSlot): string[] {
 }
 
 /** The attributes in order. `fixed` is the offset from p while it is known, else -1 and q is where we are. */
-function walk(attributes: readonly PlannedAttribute[], withNulls: boolean): string[] {
+function walk({ attributes, layout }: DecodePlan, withNulls: boolean): string[] {
   const lines: string[] = [];
-  let fixed = withNulls ? -1 : HOFF_WITHOUT_NULLS;
+  const bitmap = layout === 'heap' ? HEAP_TUPLE_HEADER_BYTES : INDEX_TUPLE_HEADER_BYTES;
+  const data = layout === 'heap' ? HOFF_WITHOUT_NULLS : INDEX_TUPLE_HEADER_BYTES;
+  let fixed = withNulls ? -1 : data;
   attributes.forEach((attribute, i) => {
     const body: string[] = [];
     if (attribute.attlen < 0) {
@@ -142,7 +160,7 @@ function walk(attributes: readonly PlannedAttribute[], withNulls: boolean): stri
     if (!withNulls) lines.push(...body);
     else
       lines.push(
-        `if (none || (u8[p + ${HEAP_TUPLE_HEADER_BYTES + (i >> 3)}] & ${1 << (i & 7)}) !== 0) {`,
+        `if (none || (u8[p + ${bitmap + (i >> 3)}] & ${1 << (i & 7)}) !== 0) {`,
         ...body,
         '} else {',
         ...attribute.slots.flatMap(putNull),

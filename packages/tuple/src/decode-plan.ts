@@ -1,5 +1,6 @@
 // What generated code is made from: numbers alone. No name, no text of a user's is in a plan, so none can reach code.
 
+import type { TupleLayout } from './attributes.ts';
 import type { TupleDescriptor } from './descriptor.ts';
 import { isOneCharacter, type VectorOptions } from './vectors.ts';
 
@@ -31,6 +32,7 @@ export interface PlannedAttribute {
 /** The attributes up to the last wanted one. */
 export interface DecodePlan {
   readonly attributes: readonly PlannedAttribute[];
+  readonly layout: TupleLayout;
   /** Number of the table's attributes. */
   readonly tableAttributes: number;
   /** Number of vectors. */
@@ -44,11 +46,13 @@ export const PLANNED_ATTRIBUTES_MAX = 256;
 export function planDecoding(
   descriptor: TupleDescriptor,
   columns: readonly number[],
-  options: VectorOptions,
+  options: VectorOptions & { readonly layout?: TupleLayout },
 ): DecodePlan | undefined {
   const last = columns.length === 0 ? -1 : Math.max(...columns);
   if (last < 0 || last >= PLANNED_ATTRIBUTES_MAX) return undefined;
   if (columns.some((i) => descriptor.columns[i].isDropped)) return undefined;
+  // A cstring, which only indexes have, is rare.
+  if (descriptor.attlens.subarray(0, last + 1).includes(-2)) return undefined;
   const attributes: PlannedAttribute[] = [];
   for (let i = 0; i <= last; i++) {
     const slots: PlannedSlot[] = [];
@@ -60,7 +64,12 @@ export function planDecoding(
     });
     attributes.push({ attlen: descriptor.attlens[i], alignment: descriptor.alignments[i], slots });
   }
-  return { attributes, tableAttributes: descriptor.columns.length, vectors: columns.length };
+  return {
+    attributes,
+    layout: options.layout ?? 'heap',
+    tableAttributes: descriptor.columns.length,
+    vectors: columns.length,
+  };
 }
 
 function putOf(vector: string, attlen: number): number {
@@ -85,5 +94,5 @@ export function planKey(plan: DecodePlan): string {
   const attributes = plan.attributes.map(
     (a) => `${a.attlen},${a.alignment}${a.slots.map((s) => `:${s.vector},${s.put},${s.scale}`).join('')}`,
   );
-  return `${plan.tableAttributes};${plan.vectors};${attributes.join(';')}`;
+  return `${plan.layout};${plan.tableAttributes};${plan.vectors};${attributes.join(';')}`;
 }

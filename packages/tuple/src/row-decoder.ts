@@ -7,6 +7,7 @@ import {
   AttributePlaces,
   atTuple,
   locateAttributes,
+  locateIndexAttributes,
   plainData,
   type TupleLayout,
 } from './attributes.ts';
@@ -35,6 +36,7 @@ export class RowDecoder {
   readonly #places: AttributePlaces;
   readonly #data: AttributeData = new AttributeData();
   readonly #attributes: number;
+  readonly #locate: typeof locateAttributes;
   readonly #fetch: FetchToast | undefined;
 
   private constructor(descriptor: TupleDescriptor, columns: readonly number[], options: RowDecoderOptions) {
@@ -50,6 +52,7 @@ export class RowDecoder {
     });
     this.#attributes = columns.length === 0 ? 0 : Math.max(...columns) + 1;
     this.#places = new AttributePlaces(this.#attributes);
+    this.#locate = options.layout === 'index' ? locateIndexAttributes : locateAttributes;
     this.#fetch = options.fetchToast;
   }
 
@@ -73,7 +76,7 @@ export class RowDecoder {
     const row: unknown[] = [];
     let attribute = -1;
     try {
-      locateAttributes(this.descriptor, u8, pos, length, this.#attributes, places);
+      this.#locate(this.descriptor, u8, pos, length, this.#attributes, places);
       for (let k = 0; k < this.columns.length; k++) {
         attribute = this.columns[k];
         const read = this.#readers[k];
