@@ -35,6 +35,13 @@ export function interrupted(what: string): StorageError {
 }
 
 /** A snapshot that is older than a table's files. */
+export function indexIsNewer(index: string): StorageError {
+  return new StorageError('40001', `index "${index}" was created after the transaction's snapshot was taken`, {
+    detail: 'Rows that only a repeatable read transaction of before still sees may not be in it.',
+    hint: 'Scan the table instead, or roll back and run the whole transaction again.',
+  });
+}
+
 export function filesAreNewer(table: string): StorageError {
   return new StorageError(
     '40001',

@@ -45,6 +45,7 @@ import {
   filesAreNewer,
   hadFailed,
   hasFailed,
+  indexIsNewer,
   interrupted,
   refusePromise,
 } from './transaction-errors.ts';
@@ -207,6 +208,7 @@ export class DatabaseTransaction implements Disposable {
     options: GetOptions<Name> = NO_OPTIONS,
   ): Pick<Row<Table>, Name> | undefined {
     const entry = this.read(definition);
+    this.refuseNewerIndex(entry, options.index);
     const snapshot = this.snapshot();
     try {
       return getRow(this.core, entry, key, options, snapshot) as Pick<Row<Table>, Name> | undefined;
@@ -244,7 +246,9 @@ export class DatabaseTransaction implements Disposable {
     definition: Table,
     options: ScanOptions<Name> | IndexScanOptions<Table, Name>,
   ): Scan<Table, Name> {
-    return this.core.scan(this.read(definition), options, this.snapshot(), this);
+    const entry = this.read(definition);
+    if (options.index !== undefined) this.refuseNewerIndex(entry, options.index);
+    return this.core.scan(entry, options, this.snapshot(), this);
   }
 
   /** Counts the rows of a range of an index. */
@@ -253,6 +257,7 @@ export class DatabaseTransaction implements Disposable {
   count(definition: TableDef, options?: CountOptions): HeapCount;
   count(definition: TableDef, options: CountOptions | IndexCountOptions<TableDef> = {}): HeapCount | IndexCount {
     const entry = this.read(definition);
+    if (options.index !== undefined) this.refuseNewerIndex(entry, options.index);
     const snapshot = this.snapshot();
     try {
       return options.index === undefined
@@ -506,7 +511,18 @@ export class DatabaseTransaction implements Disposable {
     return this.entryOf(definition);
   }
 
+  /** HOT chains that are older than an index are in it by their newest version only. PostgreSQL: `indcheckxmin`. */
+  private refuseNewerIndex({ indexes }: CatalogEntry, name: string | undefined): void {
+    const { filesKnown, core } = this;
+    if (filesKnown === undefined) return;
+    for (const index of indexes) {
+      const isMeant = name === undefined ? index.isPrimary : index.name === name;
+      if (isMeant && core.files.isNewer(index.relfilenode, filesKnown)) throw indexIsNewer(index.name);
+    }
+  }
+
   private rowWithKey(entry: CatalogEntry, key: unknown, options: ByKeyOptions): Tid | undefined {
+    this.refuseNewerIndex(entry, options.index);
     const snapshot = this.snapshot();
     try {
       return findRow(this.core, entry, key, options, snapshot);
