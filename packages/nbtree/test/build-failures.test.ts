@@ -117,7 +117,7 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
       for (let nth = 1; ; nth++) {
         const vfs = new MemoryVfs();
         const world = new BuildWorld(size, { ...options, vfs, buffers: 16 });
-        const fault = vfs.faults.plant({ operation, nth, errno: operation === 'read' ? 'EIO' : 'ENOSPC' });
+        const fault = vfs.plant({ operation, nth, errno: operation === 'read' ? 'EIO' : 'ENOSPC' });
         let error: unknown;
         try {
           world.build(rowsOf(keys));
