@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { btreeBulkDelete, btreeVacuumCleanup } from '../src/bulk-delete.ts';
 import { readMeta } from '../src/meta.ts';
 import { btIsDeleted, btIsLeaf, btNext, btPrev, btSafeXid, setBtNext, setBtPrev } from '../src/page.ts';
+import { BtreeScan } from '../src/scan.ts';
 import type { BulkDeleteStats } from '../src/vacuum-state.ts';
 import { checkTree, expectSamePages, IndexBench, pageCopy, tidOf } from './vacuum-bench.ts';
 
@@ -185,6 +186,45 @@ describe.each([1024, 8192] as const)('deleted pages at %i-byte blocks', (size) =
     bench.close();
   });
 
+  it.each([false, true])(
+    'are reached by scans that were there before, and are not used again under them (backward: %s)',
+    (backward) => {
+      let recycled = 0;
+      fc.assert(
+        fc.property(fc.integer(), (seed) => {
+          const random = numbers(seed);
+          const bench = grown(size, 120);
+          const { index, transactions } = bench;
+          const snapshot = transactions.snapshot();
+          const scan = new BtreeScan(index, { backward });
+          const all = new Map(bench.model);
+          const seen = new Map<number, number>();
+          for (let count = scan.nextPage(); count > 0; count = scan.nextPage()) {
+            for (let i = 0; i < count; i++) {
+              const tid = tidOf(scan.blocks[i], scan.offsets[i]);
+              expect(seen.has(tid)).toBe(false);
+              seen.set(tid, 0);
+            }
+            const from = random(120);
+            bench.delete((key) => key >= from && key < from + 50);
+            bench.passXid();
+            runSync(btreeBulkDelete(index, () => false));
+            for (let i = 0; i < 30; i++) bench.insert(random(120));
+          }
+          scan.close();
+          for (const [tid, key] of bench.model) if (all.get(tid) === key) expect(seen.has(tid)).toBe(true);
+          snapshot.release();
+          bench.passXid();
+          recycled += runSync(btreeBulkDelete(index, () => false)).pagesFree;
+          bench.check();
+          bench.close();
+        }),
+        { numRuns: 15 },
+      );
+      expect(recycled).toBeGreaterThan(20);
+    },
+  );
+
   it('are looked for by a cleanup without a bulk delete, when many were left', () => {
     const bench = grown(size, 120);
     const { index } = bench;
@@ -257,11 +297,11 @@ describe('what is not as it should be', () => {
   });
 
   it.each([
-    ['a left link to itself', 'left', (block: number) => block],
-    ['a left link out of the file', 'left', () => 100_000],
-    ['a left link elsewhere', 'left', () => 1],
-    ['a right link of the left sibling elsewhere', 'next', () => 1],
-  ] as const)('%s keeps a page, with a warning', (_name, which, to) => {
+    ['a left link to itself', 'left', -1],
+    ['a left link out of the file', 'left', 100_000],
+    ['a left link elsewhere', 'left', 1],
+    ['a right link of the left sibling elsewhere', 'next', 1],
+  ] as const)('%s keeps a page, with a warning', (_name, which, wrong) => {
     const bench = grown(1024, 100);
     const { index, pool, geometry } = bench;
     const { size } = geometry;
@@ -272,10 +312,11 @@ describe('what is not as it should be', () => {
       block = btNext(pageCopy(pool, index, block), 0, size);
       path.push(block);
     }
+    const to = wrong < 0 ? path[2] : wrong;
     const changed = which === 'left' ? path[2] : path[1];
     pool.withPage(index.main, changed, (m, base) => {
-      if (which === 'left') setBtPrev(m, base, size, to(path[2]));
-      else setBtNext(m, base, size, to(path[2]));
+      if (which === 'left') setBtPrev(m, base, size, to);
+      else setBtNext(m, base, size, to);
     });
     const dead = keysOfLeaf(bench, path[2]);
     const stats = bench.delete((key) => dead.has(key));

@@ -1,34 +1,12 @@
 // Redo: pages after it are those of before, whatever the record; and a tree that a crash left between two records of a
 // split or a deletion is one that works.
 import { runSync } from '@blockwright/base';
-import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
+import { BLOCK_SIZES } from '@blockwright/geometry';
 import { describe, expect, it } from 'vitest';
-import { btreeBulkDelete, btreeVacuumCleanup } from '../src/bulk-delete.ts';
+import { btreeBulkDelete } from '../src/bulk-delete.ts';
 import { btreeRecords } from '../src/records.ts';
-import { checkTree, expectSamePages, IndexBench, type Replayed, tidOf } from './vacuum-bench.ts';
-
-const KEYS = 160;
-
-/** A history with a record of every kind, and with so few that it can be replayed up to each of them. */
-function history(size: BlockSize): IndexBench {
-  const filler = (size >>> 4) - 24;
-  const bench = new IndexBench(size, { filler, keepsHistory: true, buffers: 64 });
-  const nothing = (): boolean => false;
-  for (let i = 0; i < KEYS; i++) bench.insert(Math.imul(i, 77) % KEYS);
-  for (let i = 0; i < 60; i++) bench.insert(5 + (i % 3));
-  bench.delete((key, tid) => key > 2 && key < 10 && tid % 2 === 0);
-  bench.passXid();
-  bench.markDead((key) => key >= 40 && key < 60);
-  for (let i = 0; i < 30; i++) bench.insert(40 + (i % 20));
-  // All but the greatest keys go: the tree keeps its height, and a page low in it becomes the fast root.
-  bench.delete((key) => key < KEYS - 3);
-  runSync(btreeVacuumCleanup(bench.index, runSync(btreeBulkDelete(bench.index, nothing))));
-  bench.passXid();
-  runSync(btreeBulkDelete(bench.index, nothing));
-  for (let i = 0; i < 90; i++) bench.insert(KEYS + i);
-  bench.delete((_, tid) => tid % 2 === 0);
-  return bench;
-}
+import { history, KEYS, KINDS } from './history.ts';
+import { checkTree, expectSamePages, type IndexBench, type Replayed, tidOf } from './vacuum-bench.ts';
 
 /** What is in the tree lies between what was in it before the step that the crash cut short, and after it. */
 function expectBetween(bench: IndexBench, replayed: Replayed, lsn: number): Map<number, number> {
@@ -48,22 +26,7 @@ describe.each(BLOCK_SIZES)('redo at %i-byte blocks', (size) => {
   it('of records of every kind makes the pages that were there', () => {
     const bench = history(size);
     const kinds = new Set(bench.everyRecord(({ info }) => btreeRecords.identify(info)));
-    expect([...kinds].sort()).toEqual([
-      'DEDUP',
-      'DELETE',
-      'INSERT_LEAF',
-      'INSERT_META',
-      'INSERT_POST',
-      'INSERT_UPPER',
-      'MARK_PAGE_HALFDEAD',
-      'META_CLEANUP',
-      'NEWROOT',
-      'SPLIT_L',
-      'SPLIT_R',
-      'UNLINK_PAGE',
-      'UNLINK_PAGE_META',
-      'VACUUM',
-    ]);
+    expect([...kinds].sort()).toEqual(KINDS);
     checkTree(bench.index);
     const replayed = bench.replayed();
     expectSamePages(bench, replayed);
