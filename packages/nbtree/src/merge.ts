@@ -14,7 +14,7 @@ import {
 } from '@blockwright/tuple';
 import type { Vfs, VfsFile } from '@blockwright/vfs';
 import { sortingProgress } from './build-progress.ts';
-import { KEY_DIFFERS, KEY_EQUALS, KEY_MAY_EQUAL, type SortedTuples } from './sort.ts';
+import { decisiveBelow, KEY_DIFFERS, KEY_EQUALS, KEY_MAY_EQUAL, type SortedTuples } from './sort.ts';
 import { copyTuple } from './tuple-arena.ts';
 import { compareTids } from './tuples.ts';
 
@@ -195,14 +195,15 @@ class MergedTuples implements SortedTuples {
   private readonly prefixes: Float64Array;
   /** Entry 0 is the winner; entry `i` the loser of the match of entries `2 i` and `2 i + 1`; runs stand from `runs` on. */
   private readonly losers: Int32Array;
-  private readonly alike: number;
+  /** Equal prefixes of a smaller magnitude mean equal keys. */
+  private readonly below: number;
   private readonly saved: PageMemory = pageMemory(new ArrayBuffer(MOST_TUPLE_BYTES));
   private lastPrefix = Number.NEGATIVE_INFINITY;
   private started = false;
 
   constructor(format: IndexTupleFormat, file: RunFile, runs: readonly Run[]) {
     this.format = format;
-    this.alike = format.prefixIsWhole && format.keyCount === 1 ? KEY_EQUALS : KEY_MAY_EQUAL;
+    this.below = decisiveBelow(format);
     this.readers = runs.map((run) => new RunReader(file, run));
     this.prefixes = new Float64Array(runs.length);
     this.losers = new Int32Array(runs.length);
@@ -225,9 +226,13 @@ class MergedTuples implements SortedTuples {
     this.memory = reader.memory;
     this.position = reader.position;
     this.length = reader.length;
-    this.likeness = prefix === this.lastPrefix ? this.alike : KEY_DIFFERS;
+    this.likeness = prefix === this.lastPrefix ? this.alike(prefix) : KEY_DIFFERS;
     this.lastPrefix = prefix;
     return true;
+  }
+
+  private alike(prefix: number): number {
+    return prefix < this.below && prefix > 0 - this.below ? KEY_EQUALS : KEY_MAY_EQUAL;
   }
 
   /** The winner's run goes on by a tuple, which plays against the losers on its way up. */

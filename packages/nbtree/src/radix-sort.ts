@@ -17,6 +17,8 @@ export interface SortKeys {
   readonly isExact: boolean;
   /** The greatest key. */
   readonly greatest: number;
+  /** No double is further from zero. */
+  readonly magnitude: number;
 }
 
 /**
@@ -34,7 +36,7 @@ export function keysOfDoubles(doubles: Float64Array, count: number): SortKeys {
     else if (d > greatest) greatest = d;
   }
   if (greatest - least <= 0xffff_ffff && differencesAreKeys(doubles, count, least, keys)) {
-    return { keys, isExact: true, greatest: greatest - least };
+    return { keys, isExact: true, greatest: greatest - least, magnitude: Math.max(greatest, 0 - least) };
   }
   return leadingBits(doubles, count, least, greatest, keys);
 }
@@ -72,7 +74,7 @@ function leadingBits(
     const aboveLow = (low - leastLow) | 0;
     keys[i] = shift === 0 ? aboveLow : shift === 32 ? aboveHigh : (aboveHigh << (32 - shift)) | (aboveLow >>> shift);
   }
-  return { keys, isExact: shift === 0, greatest: 0xffff_ffff };
+  return { keys, isExact: shift === 0, greatest: 0xffff_ffff, magnitude: Math.max(greatest, 0 - least) };
 }
 
 function imageHigh(high: number): number {

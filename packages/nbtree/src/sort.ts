@@ -2,6 +2,7 @@
 // sorted is a number each, the place; by a double of the first key column first, by whole comparisons where these are
 // equal. A table in the order of the index, which is common, is noticed while the tuples come.
 import type { BlockNumber, OffsetNumber, Steps } from '@blockwright/base';
+import { type PageMemory, pageMemory } from '@blockwright/page';
 import {
   type IndexTupleFormat,
   indexTupleBlock,
@@ -12,7 +13,7 @@ import {
 import { sortingProgress } from './build-progress.ts';
 import { keysOfDoubles, radixSort } from './radix-sort.ts';
 import { sortTies } from './sort-ties.ts';
-import { TupleArena } from './tuple-arena.ts';
+import { copyTuple, TupleArena } from './tuple-arena.ts';
 import { compareTids } from './tuples.ts';
 
 /** Of tuples side by side in the order of the index: their keys differ for certain. */
@@ -52,6 +53,8 @@ export function overheadBytes(count: number): number {
 export class TupleSort {
   count = 0;
   private readonly format: IndexTupleFormat;
+  /** Equal doubles of a smaller magnitude mean equal keys. */
+  private readonly below: number;
   private readonly arena: TupleArena = new TupleArena();
   private prefixes: Float64Array<ArrayBuffer> = new Float64Array(1024);
   private places: Uint32Array = new Uint32Array(1024);
@@ -64,6 +67,7 @@ export class TupleSort {
 
   constructor(format: IndexTupleFormat) {
     this.format = format;
+    this.below = decisiveBelow(format);
   }
 
   /** Bytes of memory that the tuples need until they are sorted. */
@@ -96,18 +100,22 @@ export class TupleSort {
 
   /** The tuples in order. They are there until {@link clear}; {@link add} must not be called before. */
   *sort(): Steps<SortedTuples> {
-    const { count, format } = this;
-    const isWhole = format.prefixIsWhole && format.keyCount === 1;
+    const { count } = this;
     if (this.inOrder) {
-      return new SortedArena(this.arena, this.places, likenessOf(this.prefixes, count, isWhole), count);
+      return new SortedArena(this.arena, this.places, likenessOf(this.prefixes, count, this.below), count);
     }
     const keys = keysOfDoubles(this.prefixes, count);
     yield sortingProgress(0, count);
-    const decides = keys.isExact && isWhole;
+    const decides = keys.isExact && keys.magnitude < this.below;
     const sorted = yield* radixSort(keys.keys, this.places, count, keys.greatest);
     // The sort is stable: of equal keys, tuples whose TIDs rose stand in order.
     if (!(decides && this.tidsRise)) yield* this.sortEqualKeys(sorted.keys, sorted.places, decides);
-    return new SortedArena(this.arena, sorted.places, likenessOf(sorted.keys, count, decides), count);
+    return new SortedArena(
+      this.arena,
+      sorted.places,
+      likenessOf(sorted.keys, count, decides ? Number.POSITIVE_INFINITY : 0),
+      count,
+    );
   }
 
   private noticeTid(block: BlockNumber, offset: OffsetNumber): void {
@@ -118,8 +126,11 @@ export class TupleSort {
 
   /** Of a tuple whose double is not above that of the tuple before it. */
   private noticeKey(at: number): void {
-    const { prefixes, places } = this;
-    if (prefixes[at] < prefixes[at - 1] || this.compare(places[at - 1], places[at]) > 0) this.inOrder = false;
+    const { prefixes, places, below } = this;
+    const prefix = prefixes[at];
+    if (prefix < prefixes[at - 1]) this.inOrder = false;
+    else if (this.tidsRise && prefix < below && prefix > 0 - below) return;
+    else if (this.compare(places[at - 1], places[at]) > 0) this.inOrder = false;
   }
 
   private *sortEqualKeys(keys: Uint32Array, places: Uint32Array, decides: boolean): Steps<void> {
@@ -179,50 +190,88 @@ export class TupleSort {
   }
 }
 
+/**
+ * Doubles of a smaller magnitude that are equal mean equal first attributes; of int8 and timestamptz those that have a
+ * double of their own.
+ */
+export function decisiveBelow(format: IndexTupleFormat): number {
+  if (format.keyCount > 1) return 0;
+  if (format.prefixIsWhole) return Number.POSITIVE_INFINITY;
+  const { name } = format.descriptor.columns[0].type;
+  return name === 'int8' || name === 'timestamptz' ? Number.MAX_SAFE_INTEGER : 0;
+}
+
 /** How each tuple's key is to that before it, from numbers that are equal where the keys are. */
-function likenessOf(numbers: Float64Array | Uint32Array, count: number, decides: boolean): Uint8Array {
+function likenessOf(numbers: Float64Array | Uint32Array, count: number, below: number): Uint8Array {
   const likeness = new Uint8Array(count);
-  const alike = decides ? KEY_EQUALS : KEY_MAY_EQUAL;
-  for (let i = 1; i < count; i++) if (numbers[i] === numbers[i - 1]) likeness[i] = alike;
+  for (let i = 1; i < count; i++) {
+    const number = numbers[i];
+    if (number === numbers[i - 1]) likeness[i] = number < below && number > 0 - below ? KEY_EQUALS : KEY_MAY_EQUAL;
+  }
   return likeness;
 }
 
-/** Tuples of an arena in the order of an array of places. */
+/** Bytes of tuples that are gathered from the arena at once. */
+const GATHER_BYTES = 0x8000;
+
+/**
+ * Tuples of an arena in the order of an array of places. Some hundred at a time are gathered first: the arena is read all
+ * over, and a loop that does nothing else waits for many of its reads at once.
+ */
 class SortedArena implements SortedTuples {
   readonly count: number;
-  memory: TupleMemory;
+  readonly memory: PageMemory = pageMemory(new ArrayBuffer(GATHER_BYTES));
+  readonly previousMemory: PageMemory = this.memory;
   position = 0;
-  length = 0;
-  likeness = KEY_DIFFERS;
-  previousMemory: TupleMemory;
   previousPosition = 0;
+  length = 0;
+  likeness: number = KEY_DIFFERS;
   private readonly arena: TupleArena;
   private readonly places: Uint32Array;
   private readonly likenesses: Uint8Array;
   private at = 0;
+  /** The first tuple that is not gathered yet. */
+  private gathered = 0;
 
   constructor(arena: TupleArena, places: Uint32Array, likenesses: Uint8Array, count: number) {
     this.arena = arena;
     this.places = places;
     this.likenesses = likenesses;
     this.count = count;
-    this.memory = arena.memory(0);
-    this.previousMemory = this.memory;
   }
 
   next(): boolean {
-    const { at, arena } = this;
-    this.previousMemory = this.memory;
-    this.previousPosition = this.position;
-    if (at === this.count) return false;
-    const place = this.places[at];
-    const memory = arena.memory(place);
-    const position = arena.position(place);
-    this.memory = memory;
-    this.position = position;
-    this.length = indexTupleSize(memory, position);
+    const { at, position, memory } = this;
+    this.previousPosition = position;
+    let next = position + this.length;
+    if (at === this.gathered) {
+      if (at === this.count) return false;
+      next = this.gather();
+    }
+    this.position = next;
+    this.length = indexTupleSize(memory, next);
     this.likeness = this.likenesses[at];
     this.at = at + 1;
     return true;
+  }
+
+  /** Gathers tuples behind the one that is the previous one now. @returns where the first of them lies */
+  private gather(): number {
+    const { arena, places, memory, count, length } = this;
+    if (length > 0) memory.u8.copyWithin(0, this.position, this.position + length);
+    this.previousPosition = 0;
+    let end = length;
+    let at = this.at;
+    for (; at < count; at++) {
+      const place = places[at];
+      const from = arena.memory(place);
+      const position = arena.position(place);
+      const bytes = indexTupleSize(from, position);
+      if (end + bytes > GATHER_BYTES) break;
+      copyTuple(from, position, bytes, memory, end);
+      end += bytes;
+    }
+    this.gathered = at;
+    return length;
   }
 }

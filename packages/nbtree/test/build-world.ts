@@ -86,8 +86,9 @@ export class BuildWorld {
     this.format = IndexTupleFormat.of(descriptor, options.keys ?? names.map(() => ASCENDING));
     const { heap } = options;
     const columns = heap?.columns ?? names.map((_, i) => i);
-    const toastTarget = geometry.maxHeapTupleSize >>> 4;
-    this.former = new IndexTupleFormer(this.format, heap?.descriptor ?? descriptor, columns, { toastTarget });
+    // Rows that are made up stay as long as they are.
+    const compression = heap === undefined ? {} : { toastTarget: geometry.maxHeapTupleSize >>> 4 };
+    this.former = new IndexTupleFormer(this.format, heap?.descriptor ?? descriptor, columns, compression);
     this.maintenanceWorkMem = options.maintenanceWorkMem ?? 1 << 26;
     this.index = new BtreeIndex({
       relation,
