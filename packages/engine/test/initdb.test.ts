@@ -38,8 +38,16 @@ describe('initdb', () => {
     const classes = database.table('bw_class');
     expect([...database.scan(classes, { columns: ['relname', 'relnatts'] }).rows()]).toEqual([
       { relname: 'bw_class', relnatts: 7 },
+      { relname: 'bw_class_oid_index', relnatts: 1 },
+      { relname: 'bw_class_relname_index', relnatts: 1 },
       { relname: 'bw_attribute', relnatts: 6 },
-      { relname: 'bw_index', relnatts: 5 },
+      { relname: 'bw_attribute_relid_attnum_index', relnatts: 2 },
+      { relname: 'bw_index', relnatts: 9 },
+      { relname: 'bw_index_indrelid_index', relnatts: 1 },
+      { relname: 'bw_index_indexrelid_index', relnatts: 1 },
+    ]);
+    expect(database.indexes('bw_attribute')).toMatchObject([
+      { name: 'bw_attribute_relid_attnum_index', isUnique: true, isPrimary: true, isCatalog: true },
     ]);
     database.close();
     expect([...quietTree(vfs).keys()].sort()).toEqual(
@@ -50,6 +58,7 @@ describe('initdb', () => {
         '/data/base/5',
         // At 1 kB bw_attribute has more than one page, and so a free space map.
         ...['1249', ...(blockSize === 1024 ? ['1249_fsm'] : []), '1259', '2610'].map((name) => `/data/base/5/${name}`),
+        ...['2659', '2662', '2663', '2678', '2679'].map((name) => `/data/base/5/${name}`),
         '/data/global',
         '/data/global/control',
         '/data/wal',

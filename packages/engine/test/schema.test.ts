@@ -322,7 +322,9 @@ describe('options of a table', () => {
     const pages = (name: string): number => db.count(db.table(name)).pages;
     expect(pages('roomy')).toBeGreaterThan(8 * pages('tight'));
     expect(
-      [...db.scan(db.table('bw_class'), { columns: ['relname', 'relpersistence', 'reloptions'] }).rows()].slice(3),
+      [...db.scan(db.table('bw_class'), { columns: ['relname', 'relpersistence', 'reloptions'] }).rows()].filter(
+        ({ relname }) => !String(relname).startsWith('bw_'),
+      ),
     ).toEqual([
       { relname: 'roomy', relpersistence: 'p', reloptions: 'fillfactor=10' },
       { relname: 'tight', relpersistence: 'p', reloptions: null },
