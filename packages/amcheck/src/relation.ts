@@ -1,9 +1,10 @@
 // Checks the files of one relation: every page of every fork, heap tuples, and the visibility map against the heap.
-import { type Finding, type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
+import { type BlockNumber, type Finding, type FindingSink, ForkNumber, type Steps } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
-import type { TupleDescriptor } from '@blockwright/tuple';
-import { parentPath, type Vfs } from '@blockwright/vfs';
+import type { IndexTupleFormat, IndexTupleFormer, TupleDescriptor } from '@blockwright/tuple';
+import { baseName, parentPath, type Vfs } from '@blockwright/vfs';
 import { BlockReader } from './block-reader.ts';
+import { checkBtree } from './btree.ts';
 import type { Fates } from './fates.ts';
 import { MapReader } from './map-reader.ts';
 import { PageProver } from './page-prover.ts';
@@ -12,6 +13,25 @@ import type { ProofThreads } from './proofs.ts';
 import { type FileSummary, newSummary } from './summary.ts';
 import type { ToastLookup } from './tuple-attributes.ts';
 import type { XidRange } from './xids.ts';
+
+/** What the catalogs say of a B-tree index. */
+export interface IndexCheckOptions {
+  readonly name: string;
+  /** How its tuples compare; without it the structure alone is checked, which is said. */
+  readonly format?: IndexTupleFormat;
+  /** Why it has no format. */
+  readonly refusal?: string;
+  readonly isUnique?: boolean;
+  readonly nullsNotDistinct?: boolean;
+  /** Its table, to hold entries and rows against each other; without it the tree alone is checked. */
+  readonly heap?: {
+    readonly name: string;
+    /** Path of its main fork's first segment. */
+    readonly path: string;
+    /** Makes the index's tuples from the table's; for this check alone. */
+    readonly former: IndexTupleFormer;
+  };
+}
 
 export interface RelationCheckOptions {
   readonly vfs: Vfs;
@@ -28,6 +48,8 @@ export interface RelationCheckOptions {
   readonly checksums: boolean;
   /** The table's columns, where known: tuples' attributes are walked then. */
   readonly descriptor?: TupleDescriptor;
+  /** Of a B-tree index, where known: its tuples are compared then, and held against its table. */
+  readonly index?: IndexCheckOptions;
   /** Whether text is known to be UTF-8, and verified as such. Default false. */
   readonly utf8?: boolean;
   /** Finds what rows store out of line: then each visible row's values are there, and whole. */
@@ -68,6 +90,9 @@ export function* checkRelation(options: RelationCheckOptions, sink: FindingSink)
     for (const [fork, reader] of readers) {
       const premises = { fork, reader, heapBlocks: main.blockCount, map, prover };
       yield* checkFork(options, premises, main.segments.length > 0, sink, summaries);
+      // As a crash left them, the pages of a tree are of different ages, and say nothing about each other.
+      if (fork === ForkNumber.main && summaries[0]?.kind === 'btree' && options.beforeRecovery !== true)
+        yield* checkTree(options, reader, sink, summaries);
     }
   } finally {
     for (const reader of readers.values()) reader.close();
@@ -105,6 +130,56 @@ function* checkFork(
       counted({ code: 'file.missing_main', severity: 'error', message, ...where });
     }
     yield* pages.checkSegment(segment, summary);
+  }
+}
+
+/** The tree that the pages of an index make, and what its entries lead to. */
+function* checkTree(
+  options: RelationCheckOptions,
+  reader: BlockReader,
+  sink: FindingSink,
+  summaries: readonly FileSummary[],
+): Steps<void> {
+  const { vfs, geometry, segmentBlocks, fates, xids, index, shown = (path: string) => path } = options;
+  const summaryOf = (segment: number): FileSummary => summaries.find((one) => one.segment === segment) ?? summaries[0];
+  const counted: FindingSink = (finding) => {
+    const summary = summaryOf(finding.segment ?? 0);
+    if (finding.severity === 'error') summary.errors++;
+    else if (finding.severity === 'warning') summary.warnings++;
+    sink(finding);
+  };
+  const whereOf = (block: BlockNumber): Partial<Finding> => {
+    const { path, number } = reader.segmentOf(block) ?? reader.segments[0];
+    return { file: shown(path), fork: 'main', segment: number };
+  };
+  const { heap, refusal } = index ?? {};
+  if (refusal !== undefined) {
+    const message = `of index "${index?.name}" the structure alone is checked: ${refusal}`;
+    sink({ code: 'btree.structure_only', severity: 'info', message, file: summaries[0].file, fork: 'main' });
+  }
+  const rows =
+    heap &&
+    BlockReader.open(vfs, geometry, heap.path, vfs.readdir(parentPath(heap.path)), ForkNumber.main, segmentBlocks);
+  try {
+    const counts = yield* checkBtree(
+      {
+        geometry,
+        reader,
+        name: index?.name ?? baseName(options.path),
+        whereOf,
+        format: index?.format,
+        isUnique: index?.isUnique,
+        nullsNotDistinct: index?.nullsNotDistinct,
+        heap: heap && rows && { reader: rows, name: heap.name, former: heap.former },
+        fates,
+        xids,
+      },
+      counted,
+    );
+    summaries[0].indexTuples += counts.indexTuples;
+    summaries[0].heldEntries += counts.heldEntries;
+  } finally {
+    rows?.close();
   }
 }
 

@@ -27,6 +27,10 @@ export interface FileSummary {
   hotChains: number;
   /** Heap-only tuples among the tuples that one of them leads to. */
   hotLinks: number;
+  /** Tuples of a B-tree on all its levels, whose order and links were verified. */
+  indexTuples: number;
+  /** Entries of a B-tree's leaves that were held against the rows that they lead to; each TID of a posting list. */
+  heldEntries: number;
   /** Set bits of the visibility map: of a heap file those its pages were held against, of a map's file those it has. */
   mapBits: number;
   errors: number;
@@ -48,6 +52,8 @@ export function newSummary(file: string, fork: ForkNumber, segment: number, fork
     judgedTuples: 0,
     hotChains: 0,
     hotLinks: 0,
+    indexTuples: 0,
+    heldEntries: 0,
     mapBits: 0,
     errors: 0,
     warnings: 0,

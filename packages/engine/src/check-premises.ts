@@ -1,15 +1,32 @@
 // What is known of a data directory before its files are looked at: from the control file, its geometry and the ids in
 // use; from the catalogs, which file holds which table's columns.
-import { Fates, type ToastLookup, type XidRange } from '@blockwright/amcheck';
-import { type FindingSink, highWord, isStorageError, lowWord, parseLsn, type Severity } from '@blockwright/base';
-import { PostgresDirectory, type PostgresRelation } from '@blockwright/catalog';
+import { Fates, type IndexCheckOptions, type ToastLookup, type XidRange } from '@blockwright/amcheck';
+import {
+  type FindingSink,
+  highWord,
+  isStorageError,
+  lowWord,
+  parseLsn,
+  runSync,
+  type Severity,
+  StorageError,
+} from '@blockwright/base';
+import {
+  type CatalogEntry,
+  PostgresDirectory,
+  type PostgresIndex,
+  type PostgresRelation,
+  type PostgresTable,
+} from '@blockwright/catalog';
 import { readControlFile, readPgControlFile, readPgVersion } from '@blockwright/control';
 import { BlockGeometry } from '@blockwright/geometry';
 import { CommitLog, MultiXacts, Transactions } from '@blockwright/transam';
-import { bytea, int4, oid, TupleDescriptor } from '@blockwright/tuple';
+import { bytea, IndexTupleFormat, IndexTupleFormer, int4, oid, TupleDescriptor } from '@blockwright/tuple';
 import type { Vfs } from '@blockwright/vfs';
 import type { CheckReport } from './check.ts';
-import { Database } from './database.ts';
+import type { Core } from './core.ts';
+import { openSteps } from './open.ts';
+import { openSettings } from './open-options.ts';
 
 export interface CheckPremises {
   readonly kind: CheckReport['kind'];
@@ -31,9 +48,12 @@ export interface CheckPremises {
   close(): void;
 }
 
-/** What the catalogs say of one table. */
+/** What the catalogs say of one table, or of one index. */
 interface CheckedTable {
-  readonly descriptor: TupleDescriptor;
+  /** Of a table. */
+  readonly descriptor?: TupleDescriptor;
+  /** Of a B-tree index whose order is known, by the path of its table below the directory. */
+  readonly index?: IndexCheckOptions;
   readonly isUtf8: boolean;
   readonly xids: XidRange | undefined;
   /** What its rows store out of line; until the premises are closed. */
@@ -81,11 +101,33 @@ function ourTables(
 ): Map<string, CheckedTable> {
   const tables = new Map<string, CheckedTable>();
   orUnreadable(sink, () => {
-    using database = Database.open(directory, { readOnly: true, vfs, sharedBuffers: '1MB' }); // catalogs, read once
-    for (const { name, path } of database.tables())
-      tables.set(path, { descriptor: database.table(name).descriptor, isUtf8: true, xids });
+    // Catalogs, read once.
+    const settings = openSettings({ readOnly: true, vfs, sharedBuffers: '1MB' });
+    const { core, lock } = runSync(openSteps(directory, settings));
+    try {
+      for (const entry of core.catalog.entries()) addOurTable(core, entry, xids, tables);
+    } finally {
+      core.shutDown();
+      lock?.release();
+    }
   });
   return tables;
+}
+
+function addOurTable(
+  { parts: { relations } }: Core,
+  entry: CatalogEntry,
+  xids: XidRange | undefined,
+  tables: Map<string, CheckedTable>,
+): void {
+  const path = relations.handleOf(entry).storage.name;
+  tables.set(path, { descriptor: entry.descriptor, isUtf8: true, xids });
+  for (const one of entry.indexes) {
+    const { format, former, btree } = relations.indexOf(entry, one);
+    const { name, isUnique, nullsNotDistinct } = one;
+    const index = { name, format, isUnique, nullsNotDistinct, heap: { name: entry.name, path, former } };
+    tables.set(btree.relation.storage.name, { index, isUtf8: true, xids });
+  }
 }
 
 function postgresPremises(vfs: Vfs, directory: string, sink: FindingSink): CheckPremises {
@@ -181,15 +223,60 @@ function addTables(
   };
   const add = (relation: PostgresRelation): void => {
     const isToast = relation.kind === 't';
-    const descriptor = isToast ? TOAST_DESCRIPTOR : postgres.tableOf(relation).descriptor;
+    const { descriptor, unreadable } = isToast
+      ? { descriptor: TOAST_DESCRIPTOR, unreadable: new Map() }
+      : postgres.tableOf(relation);
     const isUtf8 = postgres.isUtf8 && relation.locator.database !== 0; // a shared table holds names of every encoding
     const toast = toastLookup(postgres, relation, sink);
     tables.set(postgres.path(relation), { descriptor, isUtf8, xids: xidsOf(relation, xids), toast });
+    addPostgresIndexes(postgres, { ...relation, descriptor, unreadable }, xids, toast, tables, once);
   };
   for (const relation of postgres.relations()) {
     // A warning: rows of pg_attribute without hint bits are not read, which is no damage.
     if ('rmt'.includes(relation.kind)) orUnreadable(once, () => add(relation), 'warning');
   }
+}
+
+/** The B-tree indexes of a table. Where the order of one is not known, its structure alone is checked, which is said. */
+function addPostgresIndexes(
+  postgres: PostgresDirectory,
+  table: PostgresTable,
+  xids: XidRange | undefined,
+  toast: ToastLookup | undefined,
+  tables: Map<string, CheckedTable>,
+  sink: FindingSink,
+): void {
+  for (const index of orUnreadable(sink, () => postgres.indexesOf(table), 'warning') ?? []) {
+    const { name, method, refusal, isUnique, nullsNotDistinct } = index;
+    if (method !== 'btree') continue;
+    const path = postgres.path(index);
+    if (refusal !== undefined) {
+      tables.set(path, { index: { name, refusal }, isUtf8: postgres.isUtf8, xids });
+      continue;
+    }
+    const former = formerOf(table, index, postgres.geometry, toast);
+    const heap = { name: table.name, path: postgres.path(table), former };
+    const checked = { name, format: former.format, isUnique, nullsNotDistinct, heap };
+    tables.set(path, { index: checked, isUtf8: postgres.isUtf8, xids });
+  }
+}
+
+function formerOf(
+  { descriptor }: PostgresTable,
+  { columns, keys }: PostgresIndex,
+  geometry: BlockGeometry,
+  toast: ToastLookup | undefined,
+): IndexTupleFormer {
+  const format = IndexTupleFormat.of(TupleDescriptor.of(columns.map((column) => descriptor.columns[column])), keys);
+  return new IndexTupleFormer(format, descriptor, columns, {
+    toastTarget: geometry.maxHeapTupleSize >>> 4, // PostgreSQL: `TOAST_INDEX_TARGET`
+    fetchToast: (pointer) => {
+      const bytes = toast?.(pointer);
+      if (bytes === undefined)
+        throw new StorageError('58P01', 'the value is stored out of line, and cannot be looked up');
+      return bytes;
+    },
+  });
 }
 
 /** Looks values up in a table's TOAST table; one that cannot be scanned is said once, and not asked again. */

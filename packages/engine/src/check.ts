@@ -192,6 +192,7 @@ function relationOptions(
     segmentBlocks: premises.segmentBlocks,
     checksums: premises.checksums,
     descriptor: table?.descriptor,
+    index: indexBelow(directory, table?.index),
     utf8: table?.isUtf8,
     xids: table?.xids ?? premises.xids,
     fates: premises.fates,
@@ -200,6 +201,12 @@ function relationOptions(
     endOfWal: premises.endOfWal,
     prover,
   };
+}
+
+/** What is known of an index, its table's path made whole. */
+function indexBelow(directory: string, index: RelationCheckOptions['index']): RelationCheckOptions['index'] {
+  const heap = index?.heap;
+  return index && heap ? { ...index, heap: { ...heap, path: `${directory}/${heap.path}` } } : index;
 }
 
 function* checkOne(options: RelationCheckOptions, sink: FindingSink): Steps<FileSummary[]> {

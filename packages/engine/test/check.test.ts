@@ -115,6 +115,8 @@ describe.each(BLOCK_SIZES)('a directory of %i-byte blocks', (size) => {
       judgedTuples: 500,
       hotChains: 0,
       hotLinks: 0,
+      indexTuples: 0,
+      heldEntries: 0,
       mapBits: expect.any(Number),
       errors: 0,
       warnings: 0,

@@ -26,7 +26,16 @@ function severityColor(severity: Severity, colors: Colors): (text: string) => st
 }
 
 type CheckedFile = CheckReport['files'][number];
-type Counted = 'pages' | 'checksums' | 'linePointers' | 'tuples' | 'judgedTuples' | 'hotChains' | 'mapBits';
+type Counted =
+  | 'pages'
+  | 'checksums'
+  | 'linePointers'
+  | 'tuples'
+  | 'judgedTuples'
+  | 'hotChains'
+  | 'mapBits'
+  | 'indexTuples'
+  | 'heldEntries';
 
 /** More files than these are listed on request only: a new PostgreSQL directory has a thousand. */
 const FEW_FILES = 40;
@@ -92,6 +101,7 @@ function printSum({ out, columns }: Context, { files, path }: CheckReport, findi
     plural(sum('linePointers'), 'line pointer'),
     plural(sum('tuples'), 'tuple'),
     plural(sum('hotChains'), 'HOT chain'),
+    plural(sum('indexTuples'), 'index tuple'),
     // A map's bits stand with the map and with the heap that they were compared with.
     plural(
       sum('mapBits', (file) => file.fork === 'vm'),
@@ -100,7 +110,12 @@ function printSum({ out, columns }: Context, { files, path }: CheckReport, findi
   ].join(', ');
   const judged = sum('judgedTuples');
   const log = judged === 0 ? '' : `, ${plural(judged, 'tuple')} against the commit log`;
-  out.line(wrapWords(`${printable(path)}: ${counted} verified${log}: ${verdict(findings)}.`, columns, '  '));
+  const held = sum('heldEntries');
+  const rows =
+    held === 0
+      ? ''
+      : `, ${plural(held, 'index entry', 'index entries')} against ${held === 1 ? 'its row' : 'their rows'}`;
+  out.line(wrapWords(`${printable(path)}: ${counted} verified${log}${rows}: ${verdict(findings)}.`, columns, '  '));
 }
 
 /** Names that are too long for a column. */
@@ -115,6 +130,6 @@ function verdict(findings: readonly Finding[]): string {
     .join(' and ');
 }
 
-function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : nouns}`;
 }
