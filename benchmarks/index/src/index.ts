@@ -1,2 +1,1 @@
-// Every export of the package, by hand.
-export { twice } from './twice.ts';
+export { indexBenchmark } from './benchmark.ts';

@@ -7,10 +7,11 @@ import { type Benchmark, type BenchmarkContext, type BenchmarkOutcome, defineBen
 import { parseMemorySize } from '@blockwright/engine';
 import { BLOCK_SIZES, type BlockSize, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { COMPACTIONS, type Compaction } from '@blockwright/page';
+import { makeCrashedDirectory } from './crashed.ts';
 import { measurePostgres, POSTGRES_DOES_MORE, type PostgresResult } from './postgres-updates.ts';
 import { replay } from './replay.ts';
 import { aimsOf, Replays, summarise, summarisePostgres } from './summary.ts';
-import { FILLFACTOR, makeCrashedDirectory } from './updates.ts';
+import { FILLFACTOR, WORKLOADS, type WorkloadName } from './workload.ts';
 
 const COPY_NOTE =
   'each run opens a fresh copy of the same crashed directory, which is in the page cache; the code is warm after one run of each kind that is not counted';
@@ -25,18 +26,25 @@ const percent = (value: unknown): string => `${Number(value).toFixed(1)} %`;
 
 export const recoveryBenchmark: Benchmark = defineBenchmark({
   name: 'recovery',
-  summary: 'crash recovery of random updates, with each way to compact a page, beside PostgreSQL',
+  summary: 'crash recovery of random updates or transactions, with each way to compact a page, beside PostgreSQL',
   options: {
     workload: {
       type: 'list',
       default: ['update'],
-      choices: ['update'],
-      help: 'what ran before the crash: single-row updates by TID, each a transaction',
+      choices: [...WORKLOADS],
+      help: "what ran before the crash: updates of rows by TID; pgbench's transaction; look-ups and updates by key",
       placeholder: 'WORKLOAD',
     },
     blockSizes: { type: 'list', default: BLOCK_SIZES.map(formatBlockSize), help: 'block sizes', placeholder: 'SIZES' },
     rows: { type: 'number', default: 200_000, help: 'rows of the table', min: 1, max: 100_000_000, integer: true },
-    updates: { type: 'number', default: 384_000, help: 'updates before the crash', min: 1, max: 1e9, integer: true },
+    updates: {
+      type: 'number',
+      default: 384_000,
+      help: 'transactions before the crash',
+      min: 1,
+      max: 1e9,
+      integer: true,
+    },
     compaction: {
       type: 'list',
       default: [...COMPACTIONS],
@@ -70,6 +78,7 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
   columns: [
     { key: 'engine', title: 'engine' },
     { key: 'blockSize', title: 'block', format: (size) => formatBlockSize(parseBlockSize(Number(size))) },
+    { key: 'query', title: 'workload' },
     { key: 'variant', title: 'compaction' },
     { key: 'verifyMs', title: 'verify ms', format: whole },
     { key: 'redoMs', title: 'redo ms', format: whole },
@@ -81,7 +90,7 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     { key: 'compactionPercent', title: 'compaction', format: percent },
     { key: 'lookupPercent', title: 'look-up', format: percent },
     { key: 'hotPercent', title: 'HOT', format: percent },
-    { key: 'walBytesPerUpdate', title: 'WAL bytes an update', format: oneDigit },
+    { key: 'walBytesPerUpdate', title: 'WAL bytes a transaction', format: oneDigit },
     { key: 'imagePercent', title: 'images of it', format: percent },
     { key: 'tableBytes', title: 'table kB', format: kilobytes },
     { key: 'walBytes', title: 'WAL kB', format: kilobytes },
@@ -97,10 +106,13 @@ export const recoveryBenchmark: Benchmark = defineBenchmark({
     checkFolder(folder);
     const plan: Plan = { ways, rows, updates, maxWal: wal, walSegmentSize: walSegsize, buffers, rounds, seed, folder };
     const replays: Replays[] = [];
-    for (const blockSize of sizes) replays.push(...(await measureAt(blockSize, plan, context)));
-    const postgres = options.peers?.includes('postgres')
-      ? await measurePostgres({ rows, updates, buffers, rounds, signal: context.signal })
-      : undefined;
+    const postgres: PostgresResult[] = [];
+    for (const workload of options.workload as readonly WorkloadName[]) {
+      for (const blockSize of sizes) replays.push(...(await measureAt(workload, blockSize, plan, context)));
+      if (options.peers?.includes('postgres')) {
+        postgres.push(await measurePostgres({ workload, rows, updates, buffers, rounds, signal: context.signal }));
+      }
+    }
     return outcome(replays, postgres);
   },
 });
@@ -135,10 +147,15 @@ interface Plan {
 }
 
 /** All ways to compact over the WAL of one block size, in interleaved rounds. */
-async function measureAt(blockSize: BlockSize, plan: Plan, context: BenchmarkContext): Promise<Replays[]> {
+async function measureAt(
+  workload: WorkloadName,
+  blockSize: BlockSize,
+  plan: Plan,
+  context: BenchmarkContext,
+): Promise<Replays[]> {
   const { ways, rounds, folder, buffers } = plan;
   const { signal, progress } = context;
-  const crashed = await makeCrashedDirectory({ ...plan, blockSize, signal, progress });
+  const crashed = await makeCrashedDirectory({ ...plan, workload, blockSize, signal, progress });
   try {
     const all = ways.map((way) => new Replays(way, crashed));
     for (let round = -1; round < rounds; round++) {
@@ -170,14 +187,12 @@ function inTurn<Item>(items: readonly Item[], round: number): Item[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
-function outcome(replays: readonly Replays[], postgres: PostgresResult | undefined): BenchmarkOutcome {
+function outcome(replays: readonly Replays[], postgres: readonly PostgresResult[]): BenchmarkOutcome {
+  const [first] = postgres;
   return {
-    settings: { fillfactor: FILLFACTOR, ...(postgres !== undefined && { postgres: postgres.settings }) },
-    results: [
-      ...replays.map((one) => summarise(one, replays)),
-      ...(postgres === undefined ? [] : [summarisePostgres(postgres)]),
-    ],
+    settings: { fillfactor: FILLFACTOR, ...(first !== undefined && { postgres: first.settings }) },
+    results: [...replays.map((one) => summarise(one, replays)), ...postgres.map(summarisePostgres)],
     aims: aimsOf(replays, postgres),
-    notes: [COPY_NOTE, SHARES_NOTE, ...(postgres === undefined ? [] : [POSTGRES_DOES_MORE])],
+    notes: [COPY_NOTE, SHARES_NOTE, ...(first === undefined ? [] : [POSTGRES_DOES_MORE])],
   };
 }

@@ -1,11 +1,11 @@
 // One recovery: the crashed directory is copied, opened with a compaction strategy, its answer checked, and removed.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expectAnswer, WrongAnswerError } from '@blockwright/benchmark';
+import { WrongAnswerError } from '@blockwright/benchmark';
 import { Database } from '@blockwright/engine';
 import type { Compaction } from '@blockwright/page';
 import type { RecoveryReport } from '@blockwright/recovery';
-import { type CrashedDirectory, updatesTable } from './updates.ts';
+import type { CrashedDirectory } from './crashed.ts';
 
 export interface ReplayOptions {
   readonly folder: string;
@@ -25,7 +25,7 @@ export function replay(crashed: CrashedDirectory, options: ReplayOptions): Recov
     try {
       const { recovery } = database;
       if (recovery === undefined) throw new WrongAnswerError('the crashed directory needed no recovery');
-      verify(database, crashed);
+      crashed.workload.verify(database, crashed.transactions);
       return recovery;
     } finally {
       database.close();
@@ -33,17 +33,4 @@ export function replay(crashed: CrashedDirectory, options: ReplayOptions): Recov
   } finally {
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
   }
-}
-
-function verify(database: Database, { rows, sum }: CrashedDirectory): void {
-  let found = 0;
-  let total = 0;
-  for (const { length, columns } of database.scan(updatesTable, { columns: ['val'] })) {
-    const { val } = columns;
-    if (val.kind !== 'int') throw new WrongAnswerError(`val came as ${val.kind}`);
-    found += length;
-    for (let i = 0; i < length; i++) total += val.values[i];
-  }
-  expectAnswer('rows after recovery', rows)(found);
-  expectAnswer('sum of val after recovery', sum)(total);
 }

@@ -1,10 +1,11 @@
 // Recoveries as cells and aims: medians, ratios within a round, shares.
-import { type Aim, aimAtMost, type Cell, compareRounds, quartiles } from '@blockwright/benchmark';
+import { type Aim, aimAtLeast, aimAtMost, type Cell, compareRounds, quartiles } from '@blockwright/benchmark';
 import { formatBlockSize } from '@blockwright/geometry';
 import type { Compaction } from '@blockwright/page';
 import type { RecoveryReport, RedoShares } from '@blockwright/recovery';
+import type { CrashedDirectory } from './crashed.ts';
 import type { PostgresResult } from './postgres-updates.ts';
-import type { CrashedDirectory } from './updates.ts';
+import type { WorkloadName } from './workload.ts';
 
 const MOST_OF_SORT = 0.5;
 const MOST_OF_POSTGRES = 0.5;
@@ -30,6 +31,15 @@ export class Replays {
 
   get blockSize(): number {
     return this.crashed.blockSize;
+  }
+
+  get workload(): WorkloadName {
+    return this.crashed.workload.name;
+  }
+
+  /** Those of the same crashed directory with another way to compact. */
+  beside(way: Compaction, all: readonly Replays[]): Replays | undefined {
+    return all.find((other) => other.crashed === this.crashed && other.way === way);
   }
 
   redoMs(): number[] {
@@ -61,13 +71,14 @@ function sharesOf(shares: RedoShares | undefined): RedoShares {
 /** One row of the report. */
 export function summarise(replays: Replays, all: readonly Replays[]): Cell {
   const { crashed, way, plain } = replays;
-  const baseline = all.find((other) => other.blockSize === replays.blockSize && other.way === BASELINE);
+  const baseline = replays.beside(BASELINE, all);
   const redo = quartiles(replays.redoMs());
   const { records } = plain[0] as RecoveryReport;
   const ratio = baseline === undefined ? undefined : compareRounds(baseline.redoMs(), replays.redoMs());
   return {
     blockSize: replays.blockSize,
     engine: 'blockwright',
+    query: replays.workload,
     variant: way,
     medianNs: redo.median * 1e6,
     q1Ns: redo.q1 * 1e6,
@@ -88,19 +99,20 @@ export function summarise(replays: Replays, all: readonly Replays[]): Cell {
     openPercent: replays.percent('openSeconds'),
     hotPercent: crashed.hotShare * 100,
     walBytes: crashed.walBytes,
-    walBytesPerUpdate: crashed.walBytes / crashed.sum,
+    walBytesPerUpdate: crashed.walBytes / crashed.transactions,
     imagePercent: (crashed.imageBytes / crashed.walBytes) * 100,
     tableBytes: crashed.tableBytes,
   };
 }
 
 /** PostgreSQL's row. */
-export function summarisePostgres({ engine, runs }: PostgresResult): Cell {
+export function summarisePostgres({ engine, workload, runs }: PostgresResult): Cell {
   const redo = quartiles(runs.map(({ elapsedMs }) => elapsedMs));
   const records = quartiles(runs.map((run) => run.records)).median;
   return {
     blockSize: 8192,
     engine,
+    query: workload,
     variant: undefined,
     medianNs: redo.median * 1e6,
     q1Ns: redo.q1 * 1e6,
@@ -121,17 +133,23 @@ function postgresNsPerRecord(runs: PostgresResult['runs']): number[] {
 }
 
 /** The aims; null where a run had no way to measure one. */
-export function aimsOf(all: readonly Replays[], postgres: PostgresResult | undefined): Aim[] {
+export function aimsOf(all: readonly Replays[], postgres: readonly PostgresResult[]): Aim[] {
   const aims: Aim[] = [];
   for (const replays of all) {
     if (replays.way !== 'adaptive') continue;
-    const size = formatBlockSize(replays.crashed.blockSize);
-    const sort = all.find((other) => other.blockSize === replays.blockSize && other.way === BASELINE);
-    const ratio = sort === undefined ? null : compareRounds(replays.compactionMs(), sort.compactionMs());
-    aims.push(aimAtMost(`${size}: adaptive's compaction time over sort's in redo`, MOST_OF_SORT, ratio));
-    if (replays.blockSize !== 8192) continue;
-    const beside =
-      postgres === undefined ? null : compareRounds(replays.nsPerRecord(), postgresNsPerRecord(postgres.runs));
+    const isPlain = replays.workload === 'update';
+    const size = `${formatBlockSize(replays.crashed.blockSize)}${isPlain ? '' : `, ${replays.workload}`}`;
+    const sort = replays.beside(BASELINE, all);
+    if (isPlain) {
+      const ratio = sort === undefined ? null : compareRounds(replays.compactionMs(), sort.compactionMs());
+      aims.push(aimAtMost(`${size}: adaptive's compaction time over sort's in redo`, MOST_OF_SORT, ratio));
+    } else {
+      const ratio = sort === undefined ? null : compareRounds(sort.redoMs(), replays.redoMs());
+      aims.push(aimAtLeast(`${size}: adaptive's speed of redo over sort's`, 1, ratio));
+    }
+    if (replays.blockSize !== 8192 || !isPlain) continue;
+    const theirs = postgres.find(({ workload }) => workload === replays.workload);
+    const beside = theirs === undefined ? null : compareRounds(replays.nsPerRecord(), postgresNsPerRecord(theirs.runs));
     aims.push(
       aimAtMost(`${size}: time a record, verifying included, over PostgreSQL's redo`, MOST_OF_POSTGRES, beside),
     );

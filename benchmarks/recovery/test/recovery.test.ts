@@ -6,8 +6,9 @@ import { type BenchmarkContext, WrongAnswerError } from '@blockwright/benchmark'
 import { recoveryBenchmark } from '@blockwright/benchmark-recovery';
 import { postgresIsExpected } from '@blockwright/peers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CrashedDirectory, makeCrashedDirectory } from '../src/crashed.ts';
 import { replay } from '../src/replay.ts';
-import { type CrashedDirectory, makeCrashedDirectory } from '../src/updates.ts';
+import { workloadOf } from '../src/workload.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'blockwright-recovery-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -50,9 +51,33 @@ describe('bench recovery', () => {
     expect(await images('1MB')).toBeGreaterThan(await images('1GB'));
   });
 
+  it('runs transactions by key, too, and holds adaptive against sort', async () => {
+    const options = { ...SMALL, workload: ['tpcb', 'narrow'], blockSizes: ['4kB'], compaction: ['sort', 'adaptive'] };
+    const { results, aims } = await recoveryBenchmark.run({ ...options, updates: 400 }, context);
+    expect(results.map(({ query, variant }) => `${query} ${variant}`)).toEqual([
+      'tpcb sort',
+      'tpcb adaptive',
+      'narrow sort',
+      'narrow adaptive',
+    ]);
+    for (const cell of results) expect(cell.records).toBeGreaterThan(2 * 400);
+    expect(aims.map(({ name, aim, measured }) => [name, aim, measured !== null])).toEqual([
+      ["4kB, tpcb: adaptive's speed of redo over sort's", 1, true],
+      ["4kB, narrow: adaptive's speed of redo over sort's", 1, true],
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
   it('refuses sizes and ways that are none', async () => {
     await expect(recoveryBenchmark.run({ ...SMALL, wal: 'much' }, context)).rejects.toThrow(/wal/);
     await expect(recoveryBenchmark.run({ ...SMALL, compaction: ['bubble'] }, context)).rejects.toThrow(/bubble/);
+  });
+
+  it.runIf(postgresIsExpected()).each(['tpcb', 'narrow'])('has PostgreSQL run %s and recover', async (workload) => {
+    const options = { ...SMALL, workload: [workload], blockSizes: ['8kB'], compaction: ['adaptive'], updates: 500 };
+    const { results } = await recoveryBenchmark.run({ ...options, peers: ['postgres'] }, context);
+    expect(results.map(({ engine }) => engine)).toEqual(['blockwright', expect.stringMatching(/^PostgreSQL 18/)]);
+    expect(results[1].records).toBeGreaterThan(500);
   });
 
   it.runIf(postgresIsExpected())('has PostgreSQL run as many updates and recover from a crash', async () => {
@@ -68,11 +93,33 @@ describe('bench recovery', () => {
   });
 });
 
+describe('a recovery of transactions', () => {
+  it.each(['tpcb', 'narrow'] as const)('of %s is not believed when one is missing', async (workload) => {
+    const size = { blockSize: 1024, buffers: '1MB', maxWal: '1GB', walSegmentSize: '1MB', updates: 50 } as const;
+    const run = { ...SMALL, ...size, workload, seed: 4, signal, progress: () => {} };
+    const crashed = await makeCrashedDirectory(run);
+    try {
+      const options = { folder, buffers: '1MB', compaction: 'adaptive', timing: false } as const;
+      expect(replay(crashed, options).records).toBeGreaterThan(50);
+      expect(() => replay({ ...crashed, transactions: 51 }, options)).toThrow(WrongAnswerError);
+    } finally {
+      crashed.remove();
+    }
+  });
+});
+
 describe('a recovery', () => {
   let crashed: CrashedDirectory;
   beforeAll(async () => {
     const size = { blockSize: 4096, buffers: '1MB', maxWal: '1GB', walSegmentSize: '1MB' } as const;
-    crashed = await makeCrashedDirectory({ ...SMALL, ...size, seed: 3, signal, progress: () => {} });
+    crashed = await makeCrashedDirectory({
+      workload: 'update',
+      ...SMALL,
+      ...size,
+      seed: 3,
+      signal,
+      progress: () => {},
+    });
   });
   afterAll(() => crashed.remove());
   const options = { folder, buffers: '1MB', compaction: 'adaptive', timing: false } as const;
@@ -83,7 +130,9 @@ describe('a recovery', () => {
   });
 
   it('is not believed when one is missing', () => {
-    expect(() => replay({ ...crashed, sum: crashed.sum + 1 } as CrashedDirectory, options)).toThrow(WrongAnswerError);
-    expect(() => replay({ ...crashed, rows: crashed.rows - 1 } as CrashedDirectory, options)).toThrow(WrongAnswerError);
+    const { transactions } = crashed;
+    expect(() => replay({ ...crashed, transactions: transactions + 1 }, options)).toThrow(WrongAnswerError);
+    const workload = workloadOf('update', SMALL.rows - 1);
+    expect(() => replay({ ...crashed, workload }, options)).toThrow(WrongAnswerError);
   });
 });

@@ -61,6 +61,7 @@ const ENTRIES: readonly Entry[] = [
     examples: [
       ['blockwright bench recovery --peers=postgres', 'random updates, a crash, redo; at every block size'],
       ['blockwright bench recovery --block-sizes=8kB --compaction=sort,adaptive', 'two ways to compact, one size'],
+      ['blockwright bench recovery --workload=tpcb,narrow', "pgbench's transaction; updates by key"],
       ['blockwright bench recovery --wal=64MB', 'with checkpoints, and so more page images, between the updates'],
     ],
   },
@@ -70,6 +71,32 @@ const ENTRIES: readonly Entry[] = [
     examples: [
       ['blockwright bench commit --block-sizes=8kB', 'commits a second, alone and in groups, beside SQLite'],
       ['blockwright bench commit --folder=/mnt/disk --group=100', 'on another disk, in larger groups'],
+    ],
+  },
+  {
+    name: 'index',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-index')),
+    examples: [
+      ['blockwright bench index --block-sizes=8kB', 'builds, inserts and look-ups beside PostgreSQL and SQLite'],
+      ['blockwright bench index --parts=build --keys=uuid --rows=1000000', 'a million UUIDs, built in bulk'],
+      ['blockwright bench index --peers=none', 'what the block size does, without peers'],
+    ],
+  },
+  {
+    name: 'tpcb',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-tpcb')),
+    examples: [
+      ['blockwright bench tpcb --block-sizes=8kB --clients=1,4', "pgbench's transaction beside PostgreSQL and SQLite"],
+      ['blockwright bench tpcb --synchronous=no --peers=none', 'what the block size does where nothing waits'],
+      ['blockwright bench tpcb --clients=16 --seconds=20 --folder=/mnt/disk', 'on another disk, with many clients'],
+    ],
+  },
+  {
+    name: 'narrow',
+    load: async () => benchmarkOf(await import('@blockwright/benchmark-narrow')),
+    examples: [
+      ['blockwright bench narrow --block-sizes=8kB', 'three ways to compact a page, under updates by key'],
+      ['blockwright bench narrow --rows=1000000 --compaction=sort,adaptive', 'a larger table, two ways'],
     ],
   },
   {
