@@ -1,6 +1,6 @@
 // Where `tables` and `dump` read: our data directory, PostgreSQL's, or one relation file, all with one face.
 
-import type { Scan, ScanOptions, TableDef } from '@blockwright/engine';
+import type { IndexInfo, PostgresIndexInfo, Scan, ScanOptions, TableDef } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import type { TpchTableName } from '@blockwright/tpch';
 import type { ColumnType, Vector, vectorValue as VectorValue } from '@blockwright/tuple';
@@ -16,6 +16,20 @@ export interface ListedTable {
   readonly bytes: number;
   readonly isCatalog: boolean;
   /** The main fork's first file, below the data directory. */
+  readonly path: string;
+}
+
+/** An index as it is listed. */
+export interface ListedIndex {
+  readonly name: string;
+  /** Its key columns; a descending one says so, an expression is `(expression)`. */
+  readonly columns: readonly string[];
+  /** Columns that are only carried along. */
+  readonly include: readonly string[];
+  readonly isUnique: boolean;
+  readonly isPrimary: boolean;
+  readonly pages: number;
+  readonly bytes: number;
   readonly path: string;
 }
 
@@ -41,6 +55,7 @@ export interface ScanChoice {
 /** Something that holds tables. */
 export interface TableSource {
   readonly tables: readonly ListedTable[];
+  indexesOf(table: ListedTable): readonly ListedIndex[];
   /** Counts a table's visible rows, and those whose header does not say whether they are visible. */
   count(table: ListedTable, unknown: ScanChoice['unknown']): { readonly rows: number; readonly unknown: number };
   /**
@@ -111,7 +126,11 @@ export async function openTables(context: Context, directory: string, databaseNa
       ? Database.open(directory, { ...options, readOnly: true })
       : PostgresDatabase.open(directory, { ...options, database: databaseName });
   return {
-    tables: database.tables().map(({ blocks, ...table }) => ({ ...table, pages: blocks })),
+    tables: database.tables().map((table) => {
+      const { name, oid, columns, blocks, bytes, isCatalog, path } = table;
+      return { name, oid, columns, bytes, isCatalog, path, pages: blocks };
+    }),
+    indexesOf: (table) => database.indexes(table.name).map(listedIndex),
     count: (table, unknown) => database.count(database.table(table.name), { unknown }),
     open(name, choice) {
       const table = database.table(name);
@@ -136,10 +155,17 @@ export async function openFile(context: Context, path: string, options: FileOpti
   });
   return {
     tables: [],
+    indexesOf: () => [],
     count: (_table, unknown) => file.count(table, { unknown }),
     open: (_name, choice) => scanOf(table, choice, (options) => file.scan(table, options), vectorValue),
     close: () => file.close(),
   };
+}
+
+function listedIndex(index: IndexInfo | PostgresIndexInfo): ListedIndex {
+  const { name, columns, include, isUnique, isPrimary, blocks, bytes, path } = index;
+  const keys = columns.map(({ column = '(expression)', descending }) => (descending ? `${column} desc` : column));
+  return { name, columns: keys, include, isUnique, isPrimary, pages: blocks, bytes, path };
 }
 
 function scanOf(

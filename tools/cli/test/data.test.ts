@@ -334,9 +334,27 @@ describe('tables', () => {
     expect(statSync(join(made, path)).size).toBe(bytes);
   });
 
-  test('--all lists the catalogs too', async () => {
+  test('--all lists the catalogs too, and indexes come below their tables', async () => {
     const { stdout } = await cli(['tables', '-D', made, '--all', '--json']);
-    expect(JSON.parse(stdout).map((t: { name: string }) => t.name)).toContain('bw_class');
+    const listed = JSON.parse(stdout) as { name: string; indexes: object[] }[];
+    expect(listed.find(({ name }) => name === 'bw_attribute')?.indexes).toEqual([
+      {
+        name: 'bw_attribute_relid_attnum_index',
+        columns: ['attrelid', 'attnum'],
+        include: [],
+        isUnique: true,
+        isPrimary: true,
+        pages: 2,
+        bytes: statSync(join(made, 'base/5/2659')).size,
+        path: 'base/5/2659',
+      },
+    ]);
+    const lines = (await cli(['tables', '-D', made, '--all', '--count'])).stdout.split('\n');
+    const at = lines.findIndex((line) => line.startsWith('bw_class '));
+    expect(lines.slice(at + 1, at + 3).map((line) => line.split(/ {2,}/).slice(0, 4))).toEqual([
+      ['', 'bw_class_oid_index', '1', '2'],
+      ['', 'bw_class_relname_index', '1', '2'],
+    ]);
   });
 
   test('an empty directory of tables is no error', async () => {

@@ -1,9 +1,9 @@
-// `blockwright tables`: lists the tables of a data directory, ours or PostgreSQL's.
+// `blockwright tables`: lists the tables of a data directory, ours or PostgreSQL's, each with its indexes.
 import { Command, Option } from 'commander';
 import type { Context } from '../context.ts';
 import { addExamples, databaseOption, dataDirectory, dataOption, jsonOption } from '../options.ts';
 import { formatBytes, formatCount } from '../output/format.ts';
-import { type ListedTable, openTables, type TableSource } from '../sources.ts';
+import { type ListedIndex, type ListedTable, openTables, type TableSource } from '../sources.ts';
 
 interface Options {
   readonly directory?: string;
@@ -13,9 +13,15 @@ interface Options {
   readonly json?: boolean;
 }
 
+/** A table with what the command adds to it. */
+interface PrintedTable extends ListedTable {
+  readonly rows?: number;
+  readonly indexes: readonly ListedIndex[];
+}
+
 export function tablesCommand(context: Context): Command {
   const command = new Command('tables')
-    .description("list the tables of a data directory, ours or PostgreSQL's")
+    .description("list the tables of a data directory, ours or PostgreSQL's, and their indexes")
     .argument('[dir]', 'the same as -D')
     .addOption(dataOption())
     .addOption(databaseOption())
@@ -24,7 +30,7 @@ export function tablesCommand(context: Context): Command {
     .addOption(jsonOption())
     .action((argument: string | undefined, options: Options) => listTables(context, argument, options));
   return addExamples(command, [
-    ['blockwright tables -D ./data --count', 'names, rows, pages, sizes'],
+    ['blockwright tables -D ./data --count', 'names, rows, pages, sizes; indexes below their tables'],
     ['blockwright tables -D /var/lib/postgresql/16/main', "the tables of a PostgreSQL's directory"],
   ]);
 }
@@ -32,12 +38,14 @@ export function tablesCommand(context: Context): Command {
 async function listTables(context: Context, argument: string | undefined, options: Options): Promise<void> {
   const directory = dataDirectory(context, options, argument);
   const source = await openTables(context, directory, options.database);
-  let tables: (ListedTable & { rows?: number })[];
+  let tables: PrintedTable[];
   try {
-    tables = source.tables.filter((table) => options.all === true || !table.isCatalog);
-    if (options.count === true) {
-      tables = tables.map((table) => countRows(context, source, table));
-    }
+    tables = source.tables
+      .filter((table) => options.all === true || !table.isCatalog)
+      .map((table) => ({
+        ...(options.count === true ? countRows(context, source, table) : table),
+        indexes: source.indexesOf(table),
+      }));
   } finally {
     source.close();
   }
@@ -61,11 +69,7 @@ function countRows(context: Context, source: TableSource, table: ListedTable): L
   return { ...table, rows };
 }
 
-async function printTables(
-  context: Context,
-  tables: readonly (ListedTable & { rows?: number })[],
-  counted: boolean,
-): Promise<void> {
+async function printTables(context: Context, tables: readonly PrintedTable[], counted: boolean): Promise<void> {
   const { formatTable } = await import('../output/table.ts');
   const right = { align: 'right' } as const;
   const columns = [
@@ -76,13 +80,17 @@ async function printTables(
     { title: 'size', ...right },
     { title: 'file' },
   ];
-  const rows = tables.map((table) => [
-    table.name,
-    String(table.columns),
-    ...(counted ? [formatCount(table.rows ?? 0)] : []),
-    formatCount(table.pages),
-    formatBytes(table.bytes),
-    table.path,
+  const line = (name: string, of: ListedTable | ListedIndex, columns: number, rows: string): string[] => [
+    name,
+    String(columns),
+    ...(counted ? [rows] : []),
+    formatCount(of.pages),
+    formatBytes(of.bytes),
+    of.path,
+  ];
+  const rows = tables.flatMap((table) => [
+    line(table.name, table, table.columns, formatCount(table.rows ?? 0)),
+    ...table.indexes.map((index) => line(`  ${index.name}`, index, index.columns.length + index.include.length, '')),
   ]);
   context.out.write(formatTable(columns, rows, context.colors));
 }
