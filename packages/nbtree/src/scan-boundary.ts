@@ -1,6 +1,14 @@
 // Where a range begins or ends: a place between two entries, which is looked for as a key is.
 import type { BlockNumber, OffsetNumber } from '@blockwright/base';
-import { itemIsInBounds, linePointer, lpOffset, type PageMemory, pageSpecial, pageUpper } from '@blockwright/page';
+import {
+  itemIsInBounds,
+  linePointer,
+  lpOffset,
+  type PageMemory,
+  pageMaxOffset,
+  pageSpecial,
+  pageUpper,
+} from '@blockwright/page';
 import type { TupleMemory } from '@blockwright/tuple';
 import type { BtreeIndex } from './btree.ts';
 import { compareToTuple } from './compare.ts';
@@ -50,6 +58,36 @@ export function positionOf(
   block: BlockNumber,
 ): OffsetNumber {
   return binarySearch(index, key, m, base, block);
+}
+
+/**
+ * As {@link positionOf}, of a boundary that is not before item `start`, and most often close behind it: looks at that one
+ * first, then 2, 4, 8 further on.
+ */
+export function positionFrom(
+  index: BtreeIndex,
+  { key }: ScanBoundary,
+  m: PageMemory,
+  base: number,
+  block: BlockNumber,
+  start: OffsetNumber,
+): OffsetNumber {
+  const upper = pageUpper(m, base);
+  const special = pageSpecial(m, base);
+  const least = key.nextkey ? 0 : 1;
+  const end = pageMaxOffset(m, base) + 1;
+  let low = start;
+  let high = end;
+  let probe = start;
+  for (let step = 1; low < high; step <<= 1) {
+    const lp = linePointer(m, base, probe);
+    if (!itemIsInBounds(lp, upper, special)) throw wildLinePointer(index, lp, probe, block);
+    if (compareToTuple(index, key, m, base + lpOffset(lp)) >= least) low = probe + 1;
+    else high = probe;
+    // Forward by leaps until the boundary is passed, then by halves.
+    probe = high === end && low + step < end ? low + step : low + ((high - low) >>> 1);
+  }
+  return low;
 }
 
 const HIGH_KEY: OffsetNumber = 1;

@@ -7,7 +7,7 @@ import type { BtreeIndex } from './btree.ts';
 import { corrupted } from './errors.ts';
 import { markKilled } from './kill-items.ts';
 import { btIsRightmost, btNext, btPrev, firstDataKey } from './page.ts';
-import { isBeyondPage, positionOf, ScanBoundary, type SearchBound } from './scan-boundary.ts';
+import { isBeyondPage, positionFrom, positionOf, ScanBoundary, type SearchBound } from './scan-boundary.ts';
 import { collectItems, copyTuples, giveItems, type PageItems, takeItems } from './scan-items.ts';
 import { ReadAhead } from './scan-read-ahead.ts';
 import { DescentStack, descend, descendToEnd } from './search.ts';
@@ -39,6 +39,9 @@ const FOLLOW = 1;
 /** or there is none. */
 const END = 2;
 
+/** Of one descent at a time: a scan does not need to know its way. */
+const stack: DescentStack = new DescentStack();
+
 const NO_ITEMS = { blocks: new Uint32Array(0), offsets: new Uint16Array(0), numbers: new Int32Array(0) };
 
 /**
@@ -53,7 +56,6 @@ export class BtreeScan implements Disposable {
   private readonly withTuples: boolean;
   private readonly points: readonly SearchBound[] | undefined;
   private readonly readAhead: ReadAhead;
-  private readonly stack: DescentStack = new DescentStack();
   private readonly lower: ScanBoundary;
   private readonly upper: ScanBoundary;
   /** Entry of `points` whose keys are being given. */
@@ -196,7 +198,7 @@ export class BtreeScan implements Disposable {
     const { index, backward } = this;
     const boundary = backward ? this.upper : this.lower;
     this.readAhead.restart();
-    return boundary.isOpen ? descendToEnd(index, backward) : descend(index, boundary.key, this.stack, false);
+    return boundary.isOpen ? descendToEnd(index, backward) : descend(index, boundary.key, stack, false);
   }
 
   private pinNeighbour(): BufferId {
@@ -215,7 +217,7 @@ export class BtreeScan implements Disposable {
     let start = isFirst && !lower.isOpen ? positionOf(index, lower, m, base, block) : first;
     for (let n = 0; ; ) {
       const goesOn = isBeyondPage(index, upper, m, base, block);
-      const end = goesOn || upper.isOpen ? last + 1 : positionOf(index, upper, m, base, block);
+      const end = goesOn || upper.isOpen ? last + 1 : positionFrom(index, upper, m, base, block, start);
       n = this.collect(m, base, start, end - start, 1, items, n);
       if (goesOn) {
         this.state = FOLLOW;
