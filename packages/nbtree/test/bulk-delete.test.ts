@@ -2,7 +2,7 @@
 // a disk that is full.
 import { runSync, StorageError } from '@blockwright/base';
 import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
-import { LP_DEAD, linePointer, lpFlags, pageIsZero, pageMaxOffset } from '@blockwright/page';
+import { itemPosition, LP_DEAD, linePointer, lpFlags, pageIsZero, pageMaxOffset } from '@blockwright/page';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { btreeBulkDelete, btreeVacuumCleanup } from '../src/bulk-delete.ts';
@@ -10,7 +10,7 @@ import { readMeta } from '../src/meta.ts';
 import { btIsDeleted, btIsLeaf, btNext, btPrev, btSafeXid, setBtNext, setBtPrev } from '../src/page.ts';
 import { BtreeScan } from '../src/scan.ts';
 import type { BulkDeleteStats } from '../src/vacuum-state.ts';
-import { checkTree, expectSamePages, IndexBench, pageCopy, tidOf } from './vacuum-bench.ts';
+import { checkTree, expectSamePages, IndexBench, keyOf, pageCopy, tidOf } from './vacuum-bench.ts';
 
 const step = fc.oneof(
   fc.record({
@@ -28,16 +28,20 @@ const step = fc.oneof(
   fc.record({ what: fc.constant('pass' as const) }),
 );
 
-/** As many keys as make some leaves, each with a filler that makes a page hold about twelve. */
+/** As many keys as make some leaves, each with a filler that makes a page hold about seven. */
 function grown(size: BlockSize, keys: number): IndexBench {
-  const bench = new IndexBench(size, { filler: (size >>> 4) - 24, buffers: 64 });
+  const bench = new IndexBench(size, { filler: (size >>> 3) - 24, fillerFirst: true, buffers: 64 });
   for (let i = 0; i < keys; i++) bench.insert(i);
   return bench;
 }
 
 describe.each(BLOCK_SIZES)('bulk delete at %i-byte blocks', (size) => {
   it('leaves what a set has left, in a whole tree, and replays to the same pages', () => {
-    const options = fc.record({ filler: fc.constantFrom(0, size >>> 5, size >>> 3), deduplicate: fc.boolean() });
+    const options = fc.record({
+      filler: fc.constantFrom(0, size >>> 5, size >>> 3),
+      fillerFirst: fc.boolean(),
+      deduplicate: fc.boolean(),
+    });
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 14 }), options, (steps, option) => {
         const bench = new IndexBench(size, option);
@@ -57,7 +61,7 @@ describe.each(BLOCK_SIZES)('bulk delete at %i-byte blocks', (size) => {
   it('counts what it did, and deletes all pages but the last of each level', () => {
     const bench = grown(size, 150);
     const before = bench.check();
-    expect(before).toMatchObject({ levels: expect.toSatisfy((levels) => levels >= 2), deleted: 0 });
+    expect(before).toMatchObject({ levels: expect.toSatisfy((levels) => levels >= 3), deleted: 0 });
     expect(bench.delete((key) => key % 2 === 0)).toMatchObject({
       tuplesRemoved: 75,
       numIndexTuples: 75,
@@ -130,7 +134,7 @@ describe('between two steps of a bulk delete', () => {
         expectSamePages(bench, bench.replayed());
         bench.close();
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
     expect(back).toBeGreaterThan(0);
   });
@@ -219,9 +223,9 @@ describe.each([1024, 8192] as const)('deleted pages at %i-byte blocks', (size) =
           bench.check();
           bench.close();
         }),
-        { numRuns: 15 },
+        { numRuns: 8 },
       );
-      expect(recycled).toBeGreaterThan(20);
+      expect(recycled).toBeGreaterThan(5);
     },
   );
 
@@ -265,7 +269,7 @@ describe('what is not as it should be', () => {
     pool.extend(index.main, 3);
     expect(runSync(btreeBulkDelete(index, () => false))).toMatchObject({ pagesDeleted: 3, pagesFree: 3 });
     const end = index.main.blockCount();
-    for (let i = 0; i < 20; i++) bench.insert(100 + i);
+    for (let i = 0; i < 8; i++) bench.insert(100 + i);
     expect(index.main.blockCount()).toBe(end);
     expect(bench.check().unused).toBeLessThan(3);
     bench.close();
@@ -341,14 +345,14 @@ describe('what is not as it should be', () => {
 function keysOfLeaf(bench: IndexBench, block: number): Set<number> {
   const keys = new Set<number>();
   const m = pageCopy(bench.pool, bench.index, block);
-  for (let o = 2; o <= pageMaxOffset(m, 0); o++) keys.add(m.u32[((linePointer(m, 0, o) & 0x7fff) + 8) >>> 2]);
+  for (let o = 2; o <= pageMaxOffset(m, 0); o++) keys.add(keyOf(bench.index, m, itemPosition(m, 0, o)));
   return keys;
 }
 
 describe('a disk that is full', () => {
   it('at any record leaves a tree that is sound, and the next vacuum goes on', () => {
     let full = 0;
-    for (let at = 1; at < 30; at++) {
+    for (let at = 1; at < 24; at++) {
       const bench = grown(1024, 90);
       const { log, pool, index } = bench;
       const dead = new Set([...bench.model].filter(([, key]) => key < 80).map(([tid]) => tid));

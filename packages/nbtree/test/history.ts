@@ -7,8 +7,8 @@ import { IndexBench } from './vacuum-bench.ts';
 export const KEYS = 160;
 
 export function history(size: BlockSize): IndexBench {
-  const filler = (size >>> 4) - 24;
-  const bench = new IndexBench(size, { filler, keepsHistory: true, buffers: 64 });
+  const filler = (size >>> 3) - 24;
+  const bench = new IndexBench(size, { filler, fillerFirst: true, keepsHistory: true, buffers: 64 });
   const nothing = (): boolean => false;
   for (let i = 0; i < KEYS; i++) bench.insert(Math.imul(i, 77) % KEYS);
   for (let i = 0; i < 60; i++) bench.insert(5 + (i % 3));

