@@ -129,7 +129,7 @@ function pinSibling(
 ): BufferId {
   const { pool, main } = index;
   if (link === from || !main.hasBlock(link)) throw wildLink(index, from, link, side);
-  if (steps > main.blockCount()) throw corrupted(index.name, from, `${side} siblings lead in a circle`);
+  if (steps > 0 && !main.hasBlock(steps - 1)) throw corrupted(index.name, from, `${side} siblings lead in a circle`);
   const id = pool.pin(main, link);
   try {
     checkPage(index, id, 0);
