@@ -79,7 +79,8 @@ export function descend(index: BtreeIndex, key: SearchKey, stack: DescentStack, 
       const block = pool.block(id);
       const offset = binarySearch(index, key, m, base, block);
       if (offset < firstDataKey(m, base, size)) throw corrupted(name, block, 'a page above the leaves is empty');
-      const child = downlink(m, itemPosition(m, base, offset));
+      const child = downlink(m, checkedPosition(index, m, base, offset, block));
+      if (stack.depth > MOST_LEVELS) throw corrupted(name, block, 'the way down leads in a circle');
       stack.blocks[stack.depth] = block;
       stack.offsets[stack.depth++] = offset;
       if (!main.hasBlock(child))
@@ -102,7 +103,7 @@ export function descendToEnd(index: BtreeIndex, rightmost: boolean): BufferId {
   let id = pinRoot(index, false);
   if (id < 0) return id;
   try {
-    for (;;) {
+    for (let depth = 0; ; depth++) {
       for (let steps = 0; ; steps++) {
         const m = pool.memory(id);
         const base = pool.base(id);
@@ -115,10 +116,11 @@ export function descendToEnd(index: BtreeIndex, rightmost: boolean): BufferId {
       const level = btLevel(m, base, size);
       if (level === 0) return id;
       const block = pool.block(id);
+      if (depth > MOST_LEVELS) throw corrupted(name, block, 'the way down leads in a circle');
       const first = firstDataKey(m, base, size);
       const last = pageMaxOffset(m, base);
       if (last < first) throw corrupted(name, block, 'a page above the leaves is empty');
-      const child = downlink(m, itemPosition(m, base, rightmost ? last : first));
+      const child = downlink(m, checkedPosition(index, m, base, rightmost ? last : first, block));
       if (!main.hasBlock(child)) throw corrupted(name, block, `it leads to block ${child}, which is not there`);
       const next = pool.pin(main, child);
       pool.unpin(id);
@@ -194,6 +196,19 @@ export function binarySearch(
   return isLeaf ? low : low - 1;
 }
 
+/** The byte of item `offset`. @throws StorageError XX002 when the item lies outside the page's. */
+function checkedPosition(
+  index: BtreeIndex,
+  m: PageMemory,
+  base: number,
+  offset: OffsetNumber,
+  block: BlockNumber,
+): number {
+  const lp = linePointer(m, base, offset);
+  if (!itemIsInBounds(lp, pageUpper(m, base), pageSpecial(m, base))) throw wildLinePointer(index, lp, offset, block);
+  return base + lpOffset(lp);
+}
+
 export function wildLinePointer(index: BtreeIndex, lp: number, offset: OffsetNumber, block: BlockNumber): StorageError {
   const what = `line pointer ${offset} leads to byte ${lpOffset(lp)}, ${lpLength(lp)} bytes long, which is no item`;
   return corrupted(index.name, block, what);
@@ -210,7 +225,7 @@ export function stepRight(index: BtreeIndex, id: BufferId, steps: number): Buffe
   const right = btNext(m, base, geometry.size);
   if (right === block || !main.hasBlock(right))
     throw corrupted(name, block, `its right sibling is said to be block ${right}`);
-  if (steps >= main.blockCount()) throw corrupted(name, block, 'right siblings lead in a circle');
+  if (!main.hasBlock(steps)) throw corrupted(name, block, 'right siblings lead in a circle');
   const level = btLevel(m, base, geometry.size);
   const next = pool.pin(main, right);
   try {
@@ -245,7 +260,9 @@ export function checkPage(index: BtreeIndex, id: BufferId, level: number): void 
   }
   if (btIgnore(m, base, size)) return;
   if (own !== level) throw corrupted(name, block, `it has level ${own} where one of level ${level} should be`);
-  if (pageMaxOffset(m, base) === 0 && !btIsRightmost(m, base, size)) throw corrupted(name, block, 'it has no high key');
+  // The first item is read without a further look: it is the high key, where there is one.
+  if (pageMaxOffset(m, base) > 0) checkedPosition(index, m, base, 1, block);
+  else if (!btIsRightmost(m, base, size)) throw corrupted(name, block, 'it has no high key');
 }
 
 /** Pins the fast root; makes a root when there is none and one is needed. -1: there is none. PostgreSQL: `_bt_getroot`. */
