@@ -43,6 +43,7 @@ describe('in words', () => {
       'CLOG',
       'Heap2',
       'Heap',
+      'Btree',
     ]);
     const xlog = describers.get(RM_XLOG);
     expect(
