@@ -37,7 +37,7 @@ export class IndexedColumns {
 
   /**
    * @param indexes of each index its columns, those that are only carried along too, counted from 0
-   * @param keys of each unique index its key columns
+   * @param keys of each unique index, one of those, its key columns
    */
   constructor(
     descriptor: TupleDescriptor,
