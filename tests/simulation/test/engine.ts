@@ -6,12 +6,14 @@ import { type Finding, runSync } from '@blockwright/base';
 import { checkPath, Database, initdb, type LoadBatch, type TableDef, table } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import { heapMarkAllVisible } from '@blockwright/heap';
+import type { BtreeIndex } from '@blockwright/nbtree';
 import { parseRelationFileName } from '@blockwright/smgr';
 import type { Transactions } from '@blockwright/transam';
 import { int4, text } from '@blockwright/tuple';
 import { createFile } from '@blockwright/vfs';
 import { SimulatedVfs } from '@blockwright/vfs/simulated';
 import type { VisibilityMap } from '@blockwright/visibilitymap';
+import { wrongThroughIndexes } from './indexes.ts';
 import { type ModelState, type ModelTable, rowText, tableText } from './model.ts';
 import type { Random } from './random.ts';
 
@@ -22,11 +24,12 @@ export type TestTable = TableDef<typeof COLUMNS>;
 const tables = new Map<string, TestTable>();
 
 /** The declaration of a table of the model. */
-export function tableOf({ name, unlogged, fillfactor }: ModelTable): TestTable {
-  const key = `${name} ${unlogged} ${fillfactor}`;
+export function tableOf({ name, unlogged, fillfactor, indexes }: ModelTable): TestTable {
+  const hasKey = indexes.includes('pkey');
+  const key = `${name} ${unlogged} ${fillfactor} ${hasKey}`;
   let found = tables.get(key);
   if (found === undefined) {
-    found = table(name, COLUMNS, { unlogged, fillfactor });
+    found = table(name, COLUMNS, { unlogged, fillfactor, ...(hasKey && { primaryKey: ['id'] }) }) as TestTable;
     tables.set(key, found);
   }
   return found;
@@ -105,7 +108,7 @@ export function endProcess(disk: SimulatedVfs, settled = true): void {
 
 /** Marks pages of a table that everybody sees, as vacuum will: what no statement does yet. */
 export function markAllVisible(db: Database, name: string, random: Random): void {
-  const { parts, catalog } = (db as unknown as { core: Core }).core;
+  const { parts, catalog } = insideOf(db);
   const entry = catalog.find(name);
   if (entry === undefined) return;
   const relation = parts.relations.handleOf(entry);
@@ -115,13 +118,23 @@ export function markAllVisible(db: Database, name: string, random: Random): void
   }
 }
 
-/** What {@link markAllVisible} needs of a database's inside. */
-interface Core {
-  readonly catalog: { find(name: string): { readonly relfilenode: number } | undefined };
+/** A database's inside, for what no statement does yet. */
+export function insideOf(db: Database): Inside {
+  return (db as unknown as { readonly core: Inside }).core;
+}
+
+interface Entry {
+  readonly relfilenode: number;
+  readonly indexes: readonly Entry[];
+}
+
+interface Inside {
+  readonly catalog: { find(name: string): Entry | undefined };
   readonly parts: {
     readonly relations: {
-      handleOf(entry: { readonly relfilenode: number }): Relation;
-      mapOf(entry: { readonly relfilenode: number }): VisibilityMap;
+      handleOf(entry: Entry): Relation;
+      mapOf(entry: Entry): VisibilityMap;
+      indexOf(table: Entry, index: Entry): { readonly btree: BtreeIndex };
     };
     readonly transactions: Transactions;
   };
@@ -155,6 +168,7 @@ export function databaseText(db: Database): string {
         name,
         definition.unlogged ?? false,
         definition.fillfactor ?? 100,
+        db.indexes(name).map((index) => index.name.slice(name.length + 1)),
         rowsText(db.scan(definition, { columns: ['id', 'n', 'note'] }).rows()),
       ),
     );
@@ -177,6 +191,8 @@ export function wrongLookUp(db: Database, state: ModelState): string | undefined
       if (is !== rowText(id, row))
         return `${model.name} (${row.block},${row.offset}) is ${is}, not ${rowText(id, row)}`;
     }
+    const wrong = wrongThroughIndexes(db, model);
+    if (wrong !== undefined) return wrong;
     for (const map of [true, false]) {
       const { rows } = db.count(definition, { map });
       if (rows !== model.rows.size) {
@@ -208,5 +224,6 @@ export function wrongFiles(disk: SimulatedVfs, owned: ReadonlySet<string>): stri
 
 /** Main forks that the tables own, as paths below the directory. */
 export function ownedFiles(db: Database): Set<string> {
-  return new Set(db.tables().map(({ path }) => (path.startsWith(DIRECTORY) ? path.slice(DIRECTORY.length + 1) : path)));
+  const files = db.tables().flatMap(({ path, indexes }) => [path, ...indexes.map((index) => index.path)]);
+  return new Set(files.map((path) => (path.startsWith(DIRECTORY) ? path.slice(DIRECTORY.length + 1) : path)));
 }

@@ -15,6 +15,8 @@ export interface ModelTable {
   readonly identity: number;
   readonly unlogged: boolean;
   readonly fillfactor: number;
+  /** Kinds of its indexes, a primary key first. */
+  readonly indexes: readonly string[];
   readonly rows: ReadonlyMap<number, ModelRow>;
 }
 
@@ -61,20 +63,28 @@ export function afterCrash(state: ModelState): ModelState {
 export function stateText(state: ModelState): string {
   const tables = [...state.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   return tables
-    .map(({ name, unlogged, fillfactor, rows }) => {
+    .map(({ name, unlogged, fillfactor, indexes, rows }) => {
       const ids = [...rows.keys()].sort((a, b) => a - b);
       return tableText(
         name,
         unlogged,
         fillfactor,
+        indexes,
         ids.map((id) => rowText(id, rows.get(id) as ModelRow)),
       );
     })
     .join('\n');
 }
 
-export function tableText(name: string, unlogged: boolean, fillfactor: number, rows: readonly string[]): string {
-  return `${name}${unlogged ? ' unlogged' : ''} ${fillfactor}: ${rows.join(' ')}`;
+export function tableText(
+  name: string,
+  unlogged: boolean,
+  fillfactor: number,
+  indexes: readonly string[],
+  rows: readonly string[],
+): string {
+  const by = [...indexes].sort().join(',');
+  return `${name}${unlogged ? ' unlogged' : ''} ${fillfactor} [${by}]: ${rows.join(' ')}`;
 }
 
 /** A row in short: notes are one letter, repeated. */

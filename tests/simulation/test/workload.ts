@@ -4,6 +4,7 @@ import type { Database, DatabaseTransaction } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import type { SimulatedVfs } from '@blockwright/vfs/simulated';
 import { loadBatch, markAllVisible, open, rowsText, tableOf } from './engine.ts';
+import { INDEX_KINDS, indexName, indexOptions, vacuumIndexes, wrongThroughIndexes } from './indexes.ts';
 import {
   applied,
   type Change,
@@ -74,8 +75,15 @@ const ACTIONS = {
   begin: 2,
   checkpoint: 1,
   markAllVisible: 3,
+  createIndex: 3,
+  dropIndex: 1,
+  duplicate: 2,
+  deleteMany: 1,
+  vacuum: 2,
 } as const;
 type Action = keyof typeof ACTIONS;
+/** What fails in them is no transaction's failure. */
+const UNDER_NO_TRANSACTION: ReadonlySet<Action> = new Set(['checkpoint', 'markAllVisible', 'vacuum']);
 
 /** How often what is done. */
 interface Profile {
@@ -86,7 +94,10 @@ interface Profile {
   readonly rows: number;
 }
 
-/** Workloads of four kinds, taken in turn: of everything; of tables made and loaded; of locks; of commits not waited for. */
+/**
+ * Workloads of five kinds, taken in turn: of everything; of tables made and loaded; of locks; of commits not waited for; of
+ * indexes that grow and are emptied.
+ */
 const PROFILES: readonly Profile[] = [
   { actions: ACTIONS, asynchronous: 4, rows: 20 },
   { actions: { ...ACTIONS, createTable: 10, dropTable: 3, load: 12, checkpoint: 0 }, asynchronous: 4, rows: 20 },
@@ -96,6 +107,11 @@ const PROFILES: readonly Profile[] = [
     rows: 40,
   },
   { actions: { ...ACTIONS, look: 16, commit: 18, insert: 18, checkpoint: 0 }, asynchronous: 1, rows: 60 },
+  {
+    actions: { ...ACTIONS, createIndex: 8, insert: 20, deleteMany: 8, vacuum: 12, commit: 18, lock: 1, savepoint: 1 },
+    asynchronous: 4,
+    rows: 60,
+  },
 ];
 const MOST_OPEN = 4;
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
@@ -228,8 +244,7 @@ export class Workload {
     } catch (error) {
       this.tolerate(error);
       this.lookWhetherStopped(error);
-      if (action !== 'checkpoint' && action !== 'markAllVisible' && one.tx.isOpen && !this.hasStopped)
-        this.rollback(one);
+      if (!UNDER_NO_TRANSACTION.has(action) && one.tx.isOpen && !this.hasStopped) this.rollback(one);
     }
   }
 
@@ -454,6 +469,10 @@ export class Workload {
         throw new Mismatch(`${table.name} (${row.block},${row.offset}) is ${text}, not ${rowText(id, row)}`);
       }
     }
+    // A snapshot may be older than an index, or see one that is gone.
+    const isBoth = this.committed.get(table.name)?.indexes === table.indexes;
+    const wrong = one.model.isRepeatable && !isBoth ? undefined : wrongThroughIndexes(tx, table);
+    if (wrong !== undefined) throw new Mismatch(wrong);
     const { rows } = tx.count(definition, { map: !this.random.once(3) });
     if (rows !== table.rows.size) throw new Mismatch(`count of ${table.name} is ${rows}, not ${table.rows.size}`);
   }
@@ -494,6 +513,7 @@ export class Workload {
       identity: this.nextIdentity++,
       unlogged: this.random.once(6),
       fillfactor: this.random.pick([100, 100, 85, 50]),
+      indexes: this.random.once(2) ? ['pkey'] : [],
       rows: new Map(),
     };
     this.note(one, `create ${as.name}`);
@@ -508,6 +528,73 @@ export class Workload {
     this.note(one, `drop ${target.name}`);
     if (!this.attempt(target, one, () => one.tx.dropTable(target.name))) return;
     one.model.changes.push({ kind: 'table', table: target.name, as: undefined });
+  }
+
+  /** An index on what the table holds; a transaction that looks by an older snapshot does without. */
+  private createIndex(one: Open): void {
+    if (one.model.isRepeatable) return;
+    const target = this.someTable(one);
+    if (target === undefined) return this.createTable(one);
+    const missing = INDEX_KINDS.filter((kind) => !target.indexes.includes(kind));
+    if (missing.length === 0) return;
+    const kind = this.random.pick(missing);
+    this.note(one, `create index ${indexName(target, kind)}`);
+    const create = (): unknown => one.tx.createIndexSync(tableOf(target), indexOptions(target, kind));
+    if (!this.attempt(target, one, create)) return;
+    const as = { ...target, indexes: [...target.indexes, kind] };
+    one.model.changes.push({ kind: 'table', table: target.name, as });
+  }
+
+  private dropIndex(one: Open): void {
+    if (one.model.isRepeatable) return;
+    const target = this.someTable(one);
+    const kind = target?.indexes.find((known) => known !== 'pkey');
+    if (target === undefined || kind === undefined) return;
+    this.note(one, `drop index ${indexName(target, kind)}`);
+    if (!this.attempt(target, one, () => one.tx.dropIndex(indexName(target, kind)))) return;
+    const as = { ...target, indexes: target.indexes.filter((known) => known !== kind) };
+    one.model.changes.push({ kind: 'table', table: target.name, as });
+  }
+
+  /** A row with a key that is taken: refused, and the transaction has failed. */
+  private duplicate(one: Open): void {
+    const target = this.someRow(one);
+    // A snapshot may see a row whose key is free by now.
+    if (target === undefined || one.model.isRepeatable || !target.table.indexes.includes('pkey')) return;
+    const { table, id } = target;
+    this.note(one, `insert ${id} into ${table.name} once more`);
+    try {
+      one.tx.insert(tableOf(table), [{ id, ...this.newRow() }]);
+      throw new Mismatch(`key ${id} of ${table.name} was taken, and was not refused`);
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      const isHeld = this.holds(one).some((hold) => hold.table === table.identity && hold.id === id);
+      const isRight = error.code === '23505' || (error.code === '55P03' && (isHeld || this.othersHave(one, table)));
+      if (!isRight) throw error;
+    }
+    if (one.model.level > 0) this.rollbackTo(one);
+    else this.rollback(one);
+  }
+
+  /** Most of a table's rows, so that pages of its indexes become empty. */
+  private deleteMany(one: Open): void {
+    const table = this.someTable(one);
+    if (table === undefined) return;
+    for (const [id, row] of [...table.rows]) {
+      if (this.random.once(6) || !one.tx.isOpen) continue;
+      const done = this.onRow(one, { table, id, row }, 'update', 'delete', () =>
+        one.tx.delete(tableOf(table), row.block, row.offset),
+      );
+      if (done) this.wrote(one, table, id, undefined, 'update');
+    }
+  }
+
+  private vacuum(): void {
+    const tables = [...this.committed.values()];
+    if (tables.length === 0) return;
+    const { name } = this.random.pick(tables);
+    this.log.push(`${this.disk.operations}: vacuum ${name}`);
+    vacuumIndexes(this.db, name);
   }
 
   /** A load: of frozen rows into a table that is empty, or of ordinary ones. */
