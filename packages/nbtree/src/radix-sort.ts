@@ -21,44 +21,62 @@ export interface SortKeys {
   readonly magnitude: number;
 }
 
+/** Doubles of one sort, in arrays of this many, the last of them filled in part. */
+export const DOUBLES_SHIFT = 15;
+const DOUBLES_A_CHUNK = 1 << DOUBLES_SHIFT;
+
 /**
  * A key for each of the first `count` doubles, which are finite and none of them -0: in the same order, though
  * different doubles may have the same key.
- * @param doubles the words that they consist of are read, too; it begins at a multiple of 8 of its buffer
+ * @param chunks of 2^{@link DOUBLES_SHIFT} doubles each; the words that they consist of are read, too
  */
-export function keysOfDoubles(doubles: Float64Array, count: number): SortKeys {
+export function keysOfDoubles(chunks: readonly Float64Array[], count: number): SortKeys {
   const keys = new Uint32Array(count);
-  let least = doubles[0];
+  let least = chunks[0][0];
   let greatest = least;
-  for (let i = 1; i < count; i++) {
-    const d = doubles[i];
-    if (d < least) least = d;
-    else if (d > greatest) greatest = d;
+  for (let first = 0, chunk = 0; first < count; first += DOUBLES_A_CHUNK, chunk++) {
+    const doubles = chunks[chunk];
+    const end = Math.min(count - first, DOUBLES_A_CHUNK);
+    for (let i = 0; i < end; i++) {
+      const d = doubles[i];
+      if (d < least) least = d;
+      else if (d > greatest) greatest = d;
+    }
   }
-  if (greatest - least <= 0xffff_ffff && differencesAreKeys(doubles, count, least, keys)) {
-    return { keys, isExact: true, greatest: greatest - least, magnitude: Math.max(greatest, 0 - least) };
+  const magnitude = Math.max(greatest, 0 - least);
+  if (greatest - least <= 0xffff_ffff && differencesAreKeys(chunks, count, least, keys)) {
+    return { keys, isExact: true, greatest: greatest - least, magnitude };
   }
-  return leadingBits(doubles, count, least, greatest, keys);
+  const isExact = leadingBits(chunks, count, least, greatest, keys);
+  return { keys, isExact, greatest: 0xffff_ffff, magnitude };
 }
 
 /** Whether each double is `least` and a whole number below 2^32, exactly; that number is its key then. */
-function differencesAreKeys(doubles: Float64Array, count: number, least: number, keys: Uint32Array): boolean {
-  for (let i = 0; i < count; i++) {
-    const key = (doubles[i] - least) >>> 0;
-    if (least + key !== doubles[i]) return false;
-    keys[i] = key;
+function differencesAreKeys(chunks: readonly Float64Array[], count: number, least: number, keys: Uint32Array): boolean {
+  for (let first = 0, chunk = 0; first < count; first += DOUBLES_A_CHUNK, chunk++) {
+    const doubles = chunks[chunk];
+    const end = Math.min(count - first, DOUBLES_A_CHUNK);
+    for (let i = 0; i < end; i++) {
+      const key = (doubles[i] - least) >>> 0;
+      if (least + key !== doubles[i]) return false;
+      keys[first + i] = key;
+    }
   }
   return true;
 }
 
-/** A double's 64 bits as an unsigned number in the same order: the sign's bit turned, of negative ones all bits. */
+/**
+ * A double's 64 bits as an unsigned number in the same order (the sign's bit turned, of negative ones all bits), less that
+ * of `least`, and of it as many leading bits as a key has.
+ * @returns whether that was all of them
+ */
 function leadingBits(
-  doubles: Float64Array,
+  chunks: readonly Float64Array[],
   count: number,
   least: number,
   greatest: number,
   keys: Uint32Array,
-): SortKeys {
+): boolean {
   const ends = new Float64Array([least, greatest]);
   const endWords = new Uint32Array(ends.buffer);
   const leastHigh = imageHigh(endWords[1]);
@@ -66,15 +84,19 @@ function leadingBits(
   const borrow = imageLow(endWords[3], endWords[2]) < leastLow ? 1 : 0;
   const rangeHigh = (imageHigh(endWords[3]) - leastHigh - borrow) >>> 0;
   const shift = 32 - Math.clz32(rangeHigh);
-  const words = new Uint32Array(doubles.buffer, doubles.byteOffset, count << 1);
-  for (let i = 0; i < count; i++) {
-    const high = words[(i << 1) + 1];
-    const low = imageLow(high, words[i << 1]);
-    const aboveHigh = (imageHigh(high) - leastHigh - (low < leastLow ? 1 : 0)) | 0;
-    const aboveLow = (low - leastLow) | 0;
-    keys[i] = shift === 0 ? aboveLow : shift === 32 ? aboveHigh : (aboveHigh << (32 - shift)) | (aboveLow >>> shift);
+  for (let first = 0, chunk = 0; first < count; first += DOUBLES_A_CHUNK, chunk++) {
+    const words = new Uint32Array(chunks[chunk].buffer);
+    const end = Math.min(count - first, DOUBLES_A_CHUNK);
+    for (let i = 0; i < end; i++) {
+      const high = words[(i << 1) + 1];
+      const low = imageLow(high, words[i << 1]);
+      const aboveHigh = (imageHigh(high) - leastHigh - (low < leastLow ? 1 : 0)) | 0;
+      const aboveLow = (low - leastLow) | 0;
+      keys[first + i] =
+        shift === 0 ? aboveLow : shift === 32 ? aboveHigh : (aboveHigh << (32 - shift)) | (aboveLow >>> shift);
+    }
   }
-  return { keys, isExact: shift === 0, greatest: 0xffff_ffff, magnitude: Math.max(greatest, 0 - least) };
+  return shift === 0;
 }
 
 function imageHigh(high: number): number {

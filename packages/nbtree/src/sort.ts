@@ -11,7 +11,7 @@ import {
   type TupleMemory,
 } from '@blockwright/tuple';
 import { sortingProgress } from './build-progress.ts';
-import { keysOfDoubles, radixSort } from './radix-sort.ts';
+import { DOUBLES_SHIFT, keysOfDoubles, radixSort } from './radix-sort.ts';
 import { sortTies } from './sort-ties.ts';
 import { copyTuple, TupleArena } from './tuple-arena.ts';
 import { compareTids } from './tuples.ts';
@@ -41,11 +41,12 @@ export interface SortedTuples {
   readonly previousPosition: number;
 }
 
+const DOUBLES_A_CHUNK = 1 << DOUBLES_SHIFT;
 /** Equal keys that are looked through between two steps. */
 const STEP_TIES = 0x2_0000;
 
-/** Bytes that a tuple costs beside its own: double, place, key; key and place once more while they are sorted; likeness. */
-export function overheadBytes(count: number): number {
+/** Bytes that a tuple costs beside its own: double, place, key; key and place once more while they are sorted. */
+function overheadBytes(count: number): number {
   return (count << 4) + (count << 3);
 }
 
@@ -56,8 +57,11 @@ export class TupleSort {
   /** Equal doubles of a smaller magnitude mean equal keys. */
   private readonly below: number;
   private readonly arena: TupleArena = new TupleArena();
-  private prefixes: Float64Array<ArrayBuffer> = new Float64Array(1024);
-  private places: Uint32Array = new Uint32Array(1024);
+  /** A double of each tuple, in chunks: a longer array in place of a full one would be written twice. */
+  private readonly chunks: Float64Array[] = [new Float64Array(DOUBLES_A_CHUNK)];
+  private prefixes: Float64Array = this.chunks[0];
+  private lastPrefix: number = Number.NEGATIVE_INFINITY;
+  private lastPlace = 0;
   /** Whether every tuple came after the one that it follows. */
   private inOrder = true;
   /** Whether heap TIDs alone rose: then tuples of equal keys are in order. */
@@ -78,14 +82,17 @@ export class TupleSort {
   /** Adds a tuple, bit `flag` of its t_info set. */
   add(m: TupleMemory, pos: number, length: number, flag: number): void {
     const { count } = this;
-    if (count === this.places.length) this.grow();
+    const at = count & (DOUBLES_A_CHUNK - 1);
+    if (at === 0) this.prefixes = this.chunks[count >>> DOUBLES_SHIFT] ??= new Float64Array(DOUBLES_A_CHUNK);
     const prefix = this.format.prefix(m, pos) + 0; // -0 becomes 0
     const place = this.arena.add(m, pos, length, flag);
-    this.prefixes[count] = prefix;
-    this.places[count] = place;
+    this.prefixes[at] = prefix;
     this.count = count + 1;
     if (this.tidsRise) this.noticeTid(indexTupleBlock(m, pos), indexTupleOffset(m, pos));
-    if (this.inOrder && count > 0 && prefix <= this.prefixes[count - 1]) this.noticeKey(count);
+    if (!this.inOrder) return;
+    if (prefix <= this.lastPrefix && !this.isAfter(prefix, place)) this.inOrder = false;
+    this.lastPrefix = prefix;
+    this.lastPlace = place;
   }
 
   /** Forgets all tuples, and keeps the memory. */
@@ -94,28 +101,25 @@ export class TupleSort {
     this.count = 0;
     this.inOrder = true;
     this.tidsRise = true;
+    this.lastPrefix = Number.NEGATIVE_INFINITY;
     this.lastBlock = 0;
     this.lastOffset = 0;
   }
 
   /** The tuples in order. They are there until {@link clear}; {@link add} must not be called before. */
   *sort(): Steps<SortedTuples> {
-    const { count } = this;
-    if (this.inOrder) {
-      return new SortedArena(this.arena, this.places, likenessOf(this.prefixes, count, this.below), count);
-    }
-    const keys = keysOfDoubles(this.prefixes, count);
+    const { count, arena } = this;
+    const places = arena.places(count);
+    yield sortingProgress(0, count);
+    if (this.inOrder) return new SortedArena(arena, places, likenessOfDoubles(this.chunks, count, this.below), count);
+    const keys = keysOfDoubles(this.chunks, count);
     yield sortingProgress(0, count);
     const decides = keys.isExact && keys.magnitude < this.below;
-    const sorted = yield* radixSort(keys.keys, this.places, count, keys.greatest);
+    const sorted = yield* radixSort(keys.keys, places, count, keys.greatest);
     // The sort is stable: of equal keys, tuples whose TIDs rose stand in order.
     if (!(decides && this.tidsRise)) yield* this.sortEqualKeys(sorted.keys, sorted.places, decides);
-    return new SortedArena(
-      this.arena,
-      sorted.places,
-      likenessOf(sorted.keys, count, decides ? Number.POSITIVE_INFINITY : 0),
-      count,
-    );
+    const alike = decides ? KEY_EQUALS : KEY_MAY_EQUAL;
+    return new SortedArena(arena, sorted.places, likenessOfKeys(sorted.keys, count, alike), count);
   }
 
   private noticeTid(block: BlockNumber, offset: OffsetNumber): void {
@@ -124,13 +128,12 @@ export class TupleSort {
     this.lastOffset = offset;
   }
 
-  /** Of a tuple whose double is not above that of the tuple before it. */
-  private noticeKey(at: number): void {
-    const { prefixes, places, below } = this;
-    const prefix = prefixes[at];
-    if (prefix < prefixes[at - 1]) this.inOrder = false;
-    else if (this.tidsRise && prefix < below && prefix > 0 - below) return;
-    else if (this.compare(places[at - 1], places[at]) > 0) this.inOrder = false;
+  /** Whether a tuple whose double is not above that of the tuple before it comes after that one all the same. */
+  private isAfter(prefix: number, place: number): boolean {
+    const { lastPrefix, lastPlace, below } = this;
+    if (prefix < lastPrefix) return false;
+    if (this.tidsRise && prefix < below && prefix > 0 - below) return true;
+    return this.compare(lastPlace, place) < 0;
   }
 
   private *sortEqualKeys(keys: Uint32Array, places: Uint32Array, decides: boolean): Steps<void> {
@@ -178,16 +181,6 @@ export class TupleSort {
       indexTupleOffset(bm, bPos),
     );
   }
-
-  private grow(): void {
-    const length = this.places.length << 1;
-    const prefixes = new Float64Array(length);
-    prefixes.set(this.prefixes);
-    this.prefixes = prefixes;
-    const places = new Uint32Array(length);
-    places.set(this.places);
-    this.places = places;
-  }
 }
 
 /**
@@ -201,13 +194,26 @@ export function decisiveBelow(format: IndexTupleFormat): number {
   return name === 'int8' || name === 'timestamptz' ? Number.MAX_SAFE_INTEGER : 0;
 }
 
-/** How each tuple's key is to that before it, from numbers that are equal where the keys are. */
-function likenessOf(numbers: Float64Array | Uint32Array, count: number, below: number): Uint8Array {
+/** How each tuple's key is to that before it, from doubles that are equal where the keys are. */
+function likenessOfDoubles(chunks: readonly Float64Array[], count: number, below: number): Uint8Array {
   const likeness = new Uint8Array(count);
-  for (let i = 1; i < count; i++) {
-    const number = numbers[i];
-    if (number === numbers[i - 1]) likeness[i] = number < below && number > 0 - below ? KEY_EQUALS : KEY_MAY_EQUAL;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let first = 0, chunk = 0; first < count; first += DOUBLES_A_CHUNK, chunk++) {
+    const doubles = chunks[chunk];
+    const end = Math.min(count - first, DOUBLES_A_CHUNK);
+    for (let i = 0; i < end; i++) {
+      const d = doubles[i];
+      if (d === last) likeness[first + i] = d < below && d > 0 - below ? KEY_EQUALS : KEY_MAY_EQUAL;
+      last = d;
+    }
   }
+  return likeness;
+}
+
+/** The same from sorted keys, whose equality means `alike`. */
+function likenessOfKeys(keys: Uint32Array, count: number, alike: number): Uint8Array {
+  const likeness = new Uint8Array(count);
+  for (let i = 1; i < count; i++) if (keys[i] === keys[i - 1]) likeness[i] = alike;
   return likeness;
 }
 

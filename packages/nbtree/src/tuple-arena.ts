@@ -1,7 +1,7 @@
 // Where a build keeps the tuples that it sorts: chunks of memory, one tuple after the other, none across two chunks. A
 // tuple's place is one unsigned number: the chunk, and the eighth byte in it.
 import { pageMemory } from '@blockwright/page';
-import type { TupleMemory } from '@blockwright/tuple';
+import { indexTupleSize, type TupleMemory } from '@blockwright/tuple';
 
 const CHUNK_SHIFT = 20;
 const CHUNK_BYTES = 0x10_0000;
@@ -14,6 +14,8 @@ export class TupleArena {
   /** Bytes of the tuples in it. */
   bytes = 0;
   private readonly chunks: TupleMemory[] = [];
+  /** Byte after the last tuple of each chunk but the one that is being filled. */
+  private readonly ends: number[] = [];
   private chunk: TupleMemory;
   private number = 0;
   private end = 0;
@@ -48,6 +50,20 @@ export class TupleArena {
     return (place & PLACE_MASK) << 3;
   }
 
+  /** The places of all tuples, in the order in which they were added. */
+  places(count: number): Uint32Array {
+    const places = new Uint32Array(count);
+    let at = 0;
+    for (let number = 0; number <= this.number; number++) {
+      const chunk = this.chunks[number];
+      const end = number === this.number ? this.end : this.ends[number];
+      for (let pos = 0; pos < end; pos += indexTupleSize(chunk, pos)) {
+        places[at++] = ((number << PLACE_SHIFT) | (pos >>> 3)) >>> 0;
+      }
+    }
+    return places;
+  }
+
   /** Forgets all tuples, and keeps the memory. */
   clear(): void {
     this.number = 0;
@@ -57,6 +73,7 @@ export class TupleArena {
   }
 
   private nextChunk(): void {
+    this.ends[this.number] = this.end;
     this.number++;
     if (this.number === this.chunks.length) this.chunks.push(pageMemory(new ArrayBuffer(CHUNK_BYTES)));
     this.chunk = this.chunks[this.number];

@@ -2,7 +2,7 @@
 import { runSync } from '@blockwright/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keysOfDoubles, radixSort } from '../src/radix-sort.ts';
+import { DOUBLES_SHIFT, keysOfDoubles, radixSort } from '../src/radix-sort.ts';
 
 /** Finite, and no -0: what a prefix is. */
 const wide = fc.double({ noNaN: true, noDefaultInfinity: true }).map((d) => d + 0);
@@ -19,7 +19,7 @@ describe('keysOfDoubles', () => {
   it('keeps the order, and says whether it keeps differences', () => {
     fc.assert(
       fc.property(doubles, (values) => {
-        const { keys, isExact, greatest } = keysOfDoubles(Float64Array.from(values), values.length);
+        const { keys, isExact, greatest } = keysOfDoubles([Float64Array.from(values)], values.length);
         expect(Math.max(...keys)).toBeLessThanOrEqual(greatest);
         for (let i = 0; i < values.length; i++) {
           for (let j = 0; j < i; j++) {
@@ -33,7 +33,7 @@ describe('keysOfDoubles', () => {
   });
 
   it('is exact for whole numbers within 2^32, wherever they lie, and not by rounding', () => {
-    const exact = (...values: number[]): boolean => keysOfDoubles(Float64Array.from(values), values.length).isExact;
+    const exact = (...values: number[]): boolean => keysOfDoubles([Float64Array.from(values)], values.length).isExact;
     expect(exact(5, -(2 ** 31), 2 ** 31 - 1)).toBe(true);
     expect(exact(2 ** 52 + 1, 2 ** 52)).toBe(true);
     expect(exact(0.5, 1.5)).toBe(true);
@@ -43,9 +43,22 @@ describe('keysOfDoubles', () => {
   });
 
   it('takes no more of an array than is asked', () => {
-    const { keys } = keysOfDoubles(Float64Array.of(3, 1, Number.NaN), 2);
+    const { keys } = keysOfDoubles([Float64Array.of(3, 1, Number.NaN)], 2);
     expect([...keys]).toEqual([2, 0]);
   });
+});
+
+it('keysOfDoubles goes over its chunks', () => {
+  const length = 1 << DOUBLES_SHIFT;
+  const chunks = [0, 1, 2].map((n) =>
+    Float64Array.from({ length }, (_, i) => (n * length + i) * 3 + (n === 2 ? 0.25 : 0)),
+  );
+  for (const count of [length - 1, length, length + 1, 2 * length, 2 * length + 9]) {
+    const { keys, isExact } = keysOfDoubles(chunks, count);
+    expect(keys.length).toBe(count);
+    expect(isExact).toBe(count <= 2 * length);
+    expect(keys.every((key, i) => i === 0 || key > keys[i - 1])).toBe(true);
+  }
 });
 
 describe('radixSort', () => {
