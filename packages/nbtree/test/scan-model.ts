@@ -1,6 +1,5 @@
 // Scans against a plain sorted array: the rows of a range, what a scan gives of it, and how long it may take over it.
 import { indexTupleSize, type TupleMemory, tupleMemory } from '@blockwright/tuple';
-import type { BtreeIndex } from '../src/btree.ts';
 import { BtreeScan, type ScanOptions } from '../src/scan.ts';
 import type { SearchBound } from '../src/scan-boundary.ts';
 import { isPosting, postingOffset } from '../src/tuples.ts';
@@ -127,10 +126,4 @@ export function drain(scan: BtreeScan): string[] {
 
 export function tidText({ block, offset }: WorldRow): string {
   return `(${block},${offset})`;
-}
-
-/** The index, its remembered meta page forgotten. */
-export function fresh(index: BtreeIndex): BtreeIndex {
-  index.forgetMeta();
-  return index;
 }
