@@ -29,6 +29,7 @@ import {
   CATALOG_TABLES,
   Catalog,
   FIRST_NORMAL_OID,
+  type IndexShape,
   indexDescriptor,
   type TableShape,
 } from '../src/index.ts';
@@ -242,6 +243,134 @@ describe('a catalog', () => {
         ] as const,
     ),
   ];
+
+  const TABLE = [20000, 't', 'r', 20000, 2, 'p', null];
+  const INDEX = [20001, 'i', 'i', 20001, 2, 'p', null];
+  const INDEX_ROW = [20001, 20000, 2, 1, true, false, true, '2 1', '3'];
+  /** Table t (a int4, b text) with an index on b, descending, that carries a; each row may be another. */
+  function indexed(bench: CatalogBench, other: { index?: unknown[]; row?: unknown[]; type?: number } = {}): void {
+    const { insert } = bench;
+    insert(BW_CLASS, TABLE);
+    insert(BW_ATTRIBUTE, [20000, 1, 'a', 23, -1, true]);
+    insert(BW_ATTRIBUTE, [20000, 2, 'b', 25, -1, false]);
+    insert(BW_CLASS, other.index ?? INDEX);
+    insert(BW_ATTRIBUTE, [20001, 1, 'b', other.type ?? 25, -1, false]);
+    insert(BW_ATTRIBUTE, [20001, 2, 'a', 23, -1, true]);
+    if (other.row?.length !== 0) insert(BW_INDEX, other.row ?? INDEX_ROW);
+  }
+  const changed = (values: readonly unknown[], at: number, value: unknown): unknown[] => values.with(at, value);
+
+  it('knows the indexes of a table, in the order of their numbers, with what is special about them', () => {
+    const bench = catalogBench(8192);
+    bench.bootstrap();
+    indexed(bench, { index: changed(INDEX, 6, 'fillfactor=70,deduplicate_items=off') });
+    const catalog = Catalog.read(bench.open);
+    expect(catalog.find('t')?.indexes).toMatchObject([
+      {
+        oid: 20001,
+        name: 'i',
+        relfilenode: 20001,
+        table: 20000,
+        columns: [1, 0],
+        keys: [{ descending: true, nullsFirst: true }],
+        isUnique: true,
+        isPrimary: true,
+        nullsNotDistinct: false,
+        fillfactor: 70,
+        deduplicate: false,
+      },
+    ]);
+    expect(catalog.findIndex('i')?.table.name).toBe('t');
+    expect(catalog.find('i')).toBeUndefined();
+    expect(catalog.findIndex('t')).toBeUndefined();
+    catalog.remove('t');
+    expect(catalog.findIndex('i')).toBeUndefined();
+  });
+
+  const indexDamages: readonly (readonly [what: string, other: Parameters<typeof indexed>[1], message: RegExp])[] = [
+    ['no row of bw_index', { row: [] }, /index "i" is in bw_class and not in bw_index/],
+    ['another table', { row: changed(INDEX_ROW, 1, 4711) }, /index "i" is of table 4711, which is not there/],
+    ['a row of bw_index alone', { row: changed(INDEX_ROW, 0, 4711) }, /index "i" is in bw_class and not in bw_index/],
+    ['other counts of columns', { row: changed(INDEX_ROW, 2, 1) }, /index "i" has 2, 1, 2, 2 columns/],
+    ['a column that there is not', { row: changed(INDEX_ROW, 7, '3 1') }, /indkey "3 1" in bw_index, beyond/],
+    ['column numbers that are none', { row: changed(INDEX_ROW, 7, '2,1') }, /index "i" has 2, 2, 0, 2 columns/],
+    ['column 0', { row: changed(INDEX_ROW, 7, '0 1') }, /indkey "0 1" in bw_index, beyond/],
+    ['more key columns than columns', { row: changed(INDEX_ROW, 3, 3) }, /indnkeyatts 3 and indoption "3"/],
+    ['an order that there is not', { row: changed(INDEX_ROW, 8, '4') }, /indoption "4"/],
+    ['a type of its own', { type: 1043 }, /the columns of index "i" in bw_attribute are not those of table "t"/],
+    ['a persistence of its own', { index: changed(INDEX, 5, 'u') }, /relpersistence "u" and its table "p"/],
+    ['a fillfactor that cannot be', { index: changed(INDEX, 6, 'fillfactor=9') }, /index "i" has reloptions/],
+    ['an option that nobody knows', { index: changed(INDEX, 6, 'fastupdate=off') }, /index "i" has reloptions/],
+    ['the name of its table', { index: changed(INDEX, 1, 't') }, /index "t" is there twice in bw_class/],
+    ['a kind that there is not', { index: changed(INDEX, 2, 'S') }, /"i" has relkind "S"/],
+  ];
+
+  it.each(indexDamages)('with an index that has %s is damaged', (_, other, message) => {
+    const bench = catalogBench(8192);
+    bench.bootstrap();
+    indexed(bench, other);
+    expect(() => Catalog.read(bench.open)).toThrow(
+      expect.objectContaining({ code: 'XX001', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('follows indexes that come and go, and their files', () => {
+    const { open, bootstrap, transactions, writer } = catalogBench(1024);
+    const catalog = bootstrap();
+    const readNow = () => {
+      const snapshot = transactions.snapshot();
+      try {
+        return Catalog.read(open, snapshot);
+      } finally {
+        snapshot.release();
+      }
+    };
+    const first = transactions.begin();
+    const columns = [
+      { name: 'a', type: int4() },
+      { name: 'b', type: text().nullable() },
+    ];
+    let entry = writer.add(first, shapeAt(20000, { name: 'part', columns, persistence: 'p', fillfactor: 100 }));
+    const index = (oid: number, columns: readonly number[], descending: boolean): IndexShape => ({
+      oid,
+      name: `index ${oid}`,
+      relfilenode: oid,
+      table: 20000,
+      columns,
+      keys: [{ descending, nullsFirst: !descending }],
+      isUnique: descending,
+      isPrimary: false,
+      nullsNotDistinct: descending,
+      descriptor: indexDescriptor(entry.descriptor, columns),
+      persistence: 'p',
+      fillfactor: descending ? 90 : 50,
+      deduplicate: !descending,
+    });
+    entry = writer.addIndex(first, entry, index(20001, [1, 0], true));
+    entry = writer.addIndex(first, entry, index(20002, [0], false));
+    first.commit();
+    catalog.put(entry);
+    expect(shapes(readNow())).toEqual(shapes(catalog));
+    expect(catalog.findIndex('index 20002')?.index.columns).toEqual([0]);
+
+    const second = transactions.begin();
+    entry = writer.moveTo(second, entry, { table: 20003, indexes: [20004, 20005] });
+    second.nextCommand();
+    entry = writer.dropIndex(second, entry, entry.indexes[0]);
+    second.nextCommand();
+    entry = writer.moveIndexes(second, entry, [20006]);
+    second.commit();
+    catalog.put(entry);
+    expect(shapes(readNow())).toEqual(shapes(catalog));
+    expect(entry.indexes.map(({ oid, relfilenode }) => [oid, relfilenode])).toEqual([[20002, 20006]]);
+    expect(catalog.findIndex('index 20001')).toBeUndefined();
+
+    const third = transactions.begin();
+    writer.drop(third, entry);
+    third.commit();
+    catalog.remove('part');
+    expect(shapes(readNow())).toEqual(shapes(catalog));
+  });
 
   it.each(damages)('with %s is damaged', (_, damage, message) => {
     const bench = catalogBench(8192);

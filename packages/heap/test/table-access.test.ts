@@ -3,7 +3,8 @@
 import { TABLE_ABSENT, TABLE_DEAD, TABLE_IN_PROGRESS, TABLE_LIVE } from '@blockwright/access';
 import { runSync } from '@blockwright/base';
 import { BLOCK_SIZES } from '@blockwright/geometry';
-import { int2, int4, int8, RowDecoder, TupleDescriptor, TupleEncoder, text, tupleMemory } from '@blockwright/tuple';
+import { pageMemory } from '@blockwright/page';
+import { int2, int4, int8, RowDecoder, TupleDescriptor, TupleEncoder, text } from '@blockwright/tuple';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HeapTableAccess, heapPrunePage, IndexedColumns, TM_OK } from '../src/index.ts';
@@ -281,7 +282,7 @@ describe('the columns of indexes', () => {
           const after = values(second);
           const put = (row: readonly unknown[], at: number) => {
             const bytes = new Uint8Array(1024);
-            return { m: tupleMemory(bytes), length: encoder.encode(row, bytes, at) };
+            return { m: pageMemory(bytes.buffer), length: encoder.encode(row, bytes, at) };
           };
           const compared = new IndexedColumns(descriptor, indexes, keys);
           const old = put(before, 64);
