@@ -24,7 +24,7 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
     expect(readTree(calm).levels).toBeGreaterThanOrEqual(3);
     let halves = 0;
     // Small pages split most: every change of theirs, and some of the others.
-    for (let nth = 2; nth < total; nth += size === 1024 ? 1 : 4) {
+    for (let nth = 2; nth < total; nth += size === 1024 ? 1 : 3) {
       const bench = benchOf(size);
       bench.log.failsIn = nth - 1;
       let failed = -1;
@@ -58,6 +58,6 @@ describe.each(BLOCK_SIZES)('at %i-byte blocks', (size) => {
       expect(tree.incomplete).toBe(0);
       bench.pool.close();
     }
-    expect(halves).toBeGreaterThan(1);
+    expect(halves).toBeGreaterThan(0);
   });
 });

@@ -166,7 +166,9 @@ function compareValues(keys: readonly KeyOrder[], a: Entry, b: Entry): number {
       return (x === null) === nullsFirst ? -1 : 1;
     }
     const order =
-      typeof x === 'string' ? Buffer.compare(Buffer.from(x), Buffer.from(y as string)) : x < y ? -1 : x > y ? 1 : 0;
+      typeof x === 'string'
+        ? Buffer.compare(Buffer.from(x), Buffer.from(y as string))
+        : Number(x > (y as number)) - Number(x < (y as number));
     if (order !== 0) return descending ? -order : order;
   }
   return 0;
