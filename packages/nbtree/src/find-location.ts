@@ -3,6 +3,7 @@
 // `_bt_delete_or_dedup_one_page`, nbtinsert.c, and `_bt_binsrch_insert`, nbtsearch.c.
 import { type BufferId, type OffsetNumber, StorageError } from '@blockwright/base';
 import {
+  itemIsInBounds,
   itemPosition,
   LP_DEAD,
   linePointer,
@@ -11,17 +12,20 @@ import {
   pageBoundsAreSane,
   pageFreeSpace,
   pageMaxOffset,
+  pageSpecial,
+  pageUpper,
 } from '@blockwright/page';
 import type { Transaction } from '@blockwright/transam';
 import { indexTupleBlock, indexTupleOffset, type TupleMemory } from '@blockwright/tuple';
 import { bottomUpPass } from './bottom-up.ts';
 import type { BtreeIndex } from './btree.ts';
+import { checkItems } from './check-items.ts';
 import { compareKey } from './compare.ts';
 import { dedupPass } from './dedup.ts';
 import { blockAtWord, tidWordAfter } from './deletion-list.ts';
 import { finishSplit } from './finish-split.ts';
 import { btIgnore, btIncompleteSplit, btIsLeaf, btIsRightmost, btNext, firstDataKey } from './page.ts';
-import { DescentStack, descend } from './search.ts';
+import { DescentStack, descend, wildLinePointer } from './search.ts';
 import { SearchKey } from './search-key.ts';
 import { deleteDeadItems } from './simple-delete.ts';
 import { isPosting, postingCount, postingOffset } from './tuples.ts';
@@ -112,10 +116,14 @@ export function findOffset(state: InsertState): OffsetNumber {
   }
   const hasTid = key.heapOffset !== 0;
   const { compare, keyCount } = format;
+  const upper = pageUpper(m, base);
+  const special = pageSpecial(m, base);
   let strictHigh = high;
   while (high > low) {
     const middle = low + ((high - low) >>> 1);
-    const pos = itemPosition(m, base, middle);
+    const lp = linePointer(m, base, middle);
+    if (!itemIsInBounds(lp, upper, special)) throw wildLinePointer(index, lp, middle, pool.block(buffer));
+    const pos = base + (lp & 0x7fff);
     let order = compare(key.memory, key.pos, m, pos, keyCount);
     if (order === 0 && hasTid) order = compareTid(key, m, pos);
     if (order > 0) low = middle + 1;
@@ -224,6 +232,7 @@ function makeRoom(state: InsertState, checksUnique: boolean, hasDuplicates: bool
   const { index, buffer, m, pos, length } = state;
   const { pool } = index;
   let assumed = hasDuplicates;
+  checkItems(index, buffer);
   if (deleteDeadItems(index, buffer, m, pos)) {
     state.boundsValid = false;
     if (pageFreeSpace(pool.memory(buffer), pool.base(buffer)) >= length) return;

@@ -18,6 +18,7 @@ import {
 import { indexTupleSize, setIndexTupleInfo, setIndexTupleTid, type TupleMemory } from '@blockwright/tuple';
 import { RM_BTREE } from '@blockwright/wal';
 import type { BtreeIndex } from './btree.ts';
+import { checkItems } from './check-items.ts';
 import { vacuumCycleId } from './cycle-id.ts';
 import { allocatePage } from './free-pages.ts';
 import {
@@ -112,6 +113,7 @@ export function splitPage(): BufferId {
   const m = pool.memory(buffer);
   const base = pool.base(buffer);
   const { splitPoint, leftPage, rightPage } = workspaceOf(g);
+  checkItems(index, buffer);
   try {
     splitPoint.find(format, m, base, task.newM, task.newPos, task.newLength, task.newOffset, relation.fillfactor);
     task.firstRight = splitPoint.firstRight;

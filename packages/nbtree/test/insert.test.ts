@@ -123,3 +123,21 @@ it('the reader of trees finds an item that was moved', () => {
   });
   expect(() => readTree(bench)).toThrow('rise');
 });
+
+it('a page with an item that is no tuple is not split, and not changed', () => {
+  const bench = new InsertBench(1024, { columns: { a: int4() }, keys: [ASCENDING] });
+  for (let i = 0; i < 30; i++) bench.insert([i], i, 1);
+  bench.pool.withPage(bench.index.main, 1, (m, base) => {
+    const pos = base + ((m.u32[(base + 24 + 8) >>> 2] as number) & 0x7fff);
+    m.u16[(pos + 6) >>> 1] = 0x1ff8; // its size
+  });
+  const before = bench.page(1);
+  const insertMany = (): void => {
+    for (let i = 30; i < 60; i++) bench.insert([i], i, 1);
+  };
+  expect(insertMany).toThrow('item 3, 16 bytes long, says that it has 8184');
+  expect(bench.pool.pinned()).toEqual([]);
+  const after = bench.page(1);
+  expect(after.u8.subarray(900)).toEqual(before.u8.subarray(900));
+  expect(bench.index.main.blockCount()).toBe(2);
+});
