@@ -4,6 +4,9 @@ import type { OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import { type PageMemory, pageMemory, pageSpecial, pageUpper } from '@blockwright/page';
 
+/** Bytes after the copy of a page, so that quick decoders, which look ahead, can take its last tuples, too. */
+const BEYOND_PAGE = 0x1000;
+
 /** The TIDs of a leaf page's items, in scan order, and where their tuples are in `memory`. */
 export class PageItems {
   /** The most TIDs of a page. */
@@ -22,7 +25,7 @@ export class PageItems {
     this.offsets = new Uint16Array(capacity);
     this.positions = new Int32Array(capacity);
     this.lengths = new Int32Array(capacity);
-    this.memory = pageMemory(new ArrayBuffer(g.size));
+    this.memory = pageMemory(new ArrayBuffer(g.size + BEYOND_PAGE));
   }
 }
 

@@ -41,7 +41,8 @@ const SHORT_REACH = 127 + 8;
 /** Bytes from a tuple's start that the walk can look at before it knows that the tuple is long enough. */
 function planReach(plan: DecodePlan): number {
   // The header with the longest bitmap first.
-  return plan.attributes.reduce((sum, a) => sum + (a.attlen < 0 ? SHORT_REACH : a.attlen + 8), 256 + 16);
+  const header = plan.layout === 'heap' ? 256 + 16 : INDEX_DATA_AFTER_BITMAP;
+  return plan.attributes.reduce((sum, a) => sum + (a.attlen < 0 ? SHORT_REACH : a.attlen + 8), header);
 }
 
 /** Whether the loops run from the last tuple to the first. */
