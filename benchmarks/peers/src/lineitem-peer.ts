@@ -22,6 +22,8 @@ export interface LineitemPeer extends AsyncDisposable {
   q6(): Promise<bigint>;
   /** Query 1's groups, in order. */
   q1(): Promise<Q1Row[]>;
+  /** From an index on l_orderkey alone, the table not looked at where its pages are marked; where asked for. */
+  readonly indexOnly?: { count(): Promise<number>; sum(from: bigint, to: bigint): Promise<bigint> } | undefined;
   /** Ends it and removes its files. */
   close(): Promise<void>;
 }

@@ -8,6 +8,8 @@ export interface PostgresLineitemOptions extends LineitemPeerOptions {
   readonly settings?: PostgresOptions['settings'];
   /** Whether the rows are loaded a second time, onto pages that stay unmarked, for `countJudged`. By default they are. */
   readonly judged?: boolean;
+  /** Whether an index on l_orderkey is made, for `indexOnly`. By default it is not. */
+  readonly indexed?: boolean;
 }
 
 const Q6 = `SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem
@@ -82,8 +84,16 @@ async function copyUnmarked(server: PostgresServer): Promise<void> {
 
 /** Starts PostgreSQL, loads lineitem, and brings it into the shared buffers, which are large enough. */
 export async function startPostgresLineitem(options: PostgresLineitemOptions): Promise<LineitemPeer> {
-  checkOptions('startPostgresLineitem', options, ['scale', 'pool', 'signal', 'onProgress', 'settings', 'judged']);
-  const { scale, judged = true, signal, onProgress } = options;
+  checkOptions('startPostgresLineitem', options, [
+    'scale',
+    'pool',
+    'signal',
+    'onProgress',
+    'settings',
+    'judged',
+    'indexed',
+  ]);
+  const { scale, judged = true, indexed = false, signal, onProgress } = options;
   const tables = judged ? ['lineitem', 'lineitem_judged'] : ['lineitem'];
   // A row takes some 150 bytes.
   const megabytes = 256 + Math.ceil((rowCounts(scale).lineitem * 180 * tables.length) / 2 ** 20);
@@ -96,9 +106,14 @@ export async function startPostgresLineitem(options: PostgresLineitemOptions): P
     await loadLineitem(server, options);
     if (judged) await copyUnmarked(server);
     signal?.throwIfAborted();
+    if (indexed) {
+      await server.query('CREATE INDEX lineitem_orderkey ON lineitem (l_orderkey)');
+      await server.query('VACUUM (FREEZE, ANALYZE) lineitem');
+    }
     await server.query('CHECKPOINT');
-    for (const table of tables) await server.query('SELECT pg_prewarm($1::regclass)', [table]);
-    return await describe(server, judged);
+    for (const table of [...tables, ...(indexed ? ['lineitem_orderkey'] : [])])
+      await server.query('SELECT pg_prewarm($1::regclass)', [table]);
+    return { ...(await describe(server, judged)), indexOnly: indexed ? await indexOnly(server) : undefined };
   } catch (error) {
     await server.close();
     throw error;
@@ -130,6 +145,22 @@ async function describe(server: PostgresServer, judged: boolean): Promise<Lineit
     q1: async () => (await server.query(Q1)).map(q1Row),
     close: () => server.close(),
     [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** On a connection of its own, which plans nothing but index-only scans where it can. */
+async function indexOnly(server: PostgresServer): Promise<LineitemPeer['indexOnly']> {
+  const client = await server.connect();
+  for (const setting of ['enable_seqscan', 'enable_bitmapscan']) await client.query({ text: `SET ${setting} = off` });
+  const number = async (text: string, values: readonly unknown[]): Promise<string> =>
+    String((await client.query({ text, values })).rows[0].n);
+  const COUNT = 'SELECT count(*) AS n FROM lineitem';
+  const SUM = 'SELECT sum(l_orderkey) AS n FROM lineitem WHERE l_orderkey BETWEEN $1 AND $2';
+  const plan = (await client.query({ text: `EXPLAIN ${COUNT}` })).rows.map((row) => JSON.stringify(row)).join('\n');
+  if (!plan.includes('Index Only Scan')) throw new Error(`PostgreSQL does not plan an index-only scan: ${plan}`);
+  return {
+    count: async () => Number(await number(COUNT, [])),
+    sum: async (from, to) => BigInt(await number(SUM, [String(from), String(to)])),
   };
 }
 

@@ -4,7 +4,7 @@ import type { TableDef } from '@blockwright/engine';
 import { knownAnswers } from '@blockwright/tpch';
 import type { ScanTarget } from './our-subject.ts';
 import type { Q1Group } from './queries.ts';
-import type { Q6Answer } from './subject.ts';
+import type { KeyRange, Q6Answer } from './subject.ts';
 
 export interface Answers {
   readonly rows: number;
@@ -104,4 +104,18 @@ export function q6Difference(got: Q6Answer, answers: Answers): string | undefine
   if (got.rows !== undefined && got.rows !== answers.q6.rows)
     return `${got.rows} rows selected where ${answers.q6.rows} are right`;
   return undefined;
+}
+
+/** The range of keys that is summed, in the middle of all, and the right sum: from row objects and bigint arithmetic. */
+export function keyAnswer(target: ScanTarget, table: TableDef): { range: KeyRange; sum: bigint } {
+  let most = 0n;
+  const keys: bigint[] = [];
+  for (const { l_orderkey: key } of target.scan(table, { columns: ['l_orderkey'] }).rows() as Iterable<
+    Record<string, bigint>
+  >) {
+    keys.push(key);
+    if (key > most) most = key;
+  }
+  const range = { from: most / 4n, to: (most * 3n) / 4n };
+  return { range, sum: keys.reduce((sum, key) => (key >= range.from && key <= range.to ? sum + key : sum), 0n) };
 }

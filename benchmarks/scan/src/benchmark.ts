@@ -16,11 +16,13 @@ import {
 import { BLOCK_SIZES, type BlockSize, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { rowCounts, TextPool } from '@blockwright/tpch';
 import { scanAims } from './aims.ts';
-import { type Answers, computedAnswers, publishedAnswers, q1Difference, q6Difference } from './answers.ts';
+import { type Answers, computedAnswers, keyAnswer, publishedAnswers, q1Difference, q6Difference } from './answers.ts';
 import { fileSubject, type LoadOptions, loadSubject, type OurSubject, openSubject, ROW_BYTES } from './our-subject.ts';
 import { PEERS, type Peer, startPeer } from './peer-subject.ts';
 import type { Q1Group } from './queries.ts';
 import {
+  KEY_QUERIES,
+  type KeyRange,
   POSTGRES_BLOCK_SIZE,
   type PoolStats,
   type Q6Answer,
@@ -31,7 +33,7 @@ import {
   type Subject,
   withSubjects,
 } from './subject.ts';
-import { summarySentences } from './summary.ts';
+import { mapCostSentences, summarySentences } from './summary.ts';
 
 const DEFAULT_SCALE = 0.01;
 const sizeText = (size: BlockSize): string => `${size >>> 10}kB`;
@@ -74,7 +76,7 @@ type Options = Parameters<Parameters<typeof defineBenchmark<typeof OPTIONS>>[0][
 
 export const scanBenchmark: Benchmark = defineBenchmark({
   name: 'scan',
-  summary: 'count, TPC-H Q6 and Q1 over the same lineitem at every block size',
+  summary: 'count, TPC-H Q6 and Q1, and an index alone, over the same lineitem at every block size',
   options: OPTIONS,
   columns: [
     { key: 'query', title: 'query' },
@@ -114,6 +116,7 @@ export const scanBenchmark: Benchmark = defineBenchmark({
       settings: settingsOf(plan),
       notes: [
         ...summarySentences(results),
+        ...mapCostSentences(sampled),
         `Every answer was compared with ${source}. Pages are warm in the pool, one thread; the rows are TPC-H's, the queries derived from it, and the figures cannot be compared with published TPC results.`,
         ...asTheyAreNote(plan),
         ...cacheNote(results, machine),
@@ -201,6 +204,7 @@ async function* openGroup(
     signal,
     progress,
     withUnmarked: queries.includes('judged'),
+    withIndex: queries.some((query) => KEY_QUERIES.includes(query)),
   };
   for (const size of blockSizes) yield await loadSubject(size, load);
   for (const peer of generated.peers) {
@@ -210,14 +214,20 @@ async function* openGroup(
   }
 }
 
-function rightAnswers(first: OurSubject, { generated }: Plan): Answers {
+interface RightAnswers extends Answers {
+  /** Where a sum of keys is asked for. */
+  readonly keys: { readonly range: KeyRange; readonly sum: bigint } | undefined;
+}
+
+function rightAnswers(first: OurSubject, { generated, queries }: Plan): RightAnswers {
   const known = generated === undefined ? undefined : publishedAnswers(generated.scale);
-  return known ?? computedAnswers(first.target, first.table);
+  const keys = queries.includes('keysum') ? keyAnswer(first.target, first.table) : undefined;
+  return { ...(known ?? computedAnswers(first.target, first.table)), keys };
 }
 
 async function measure(
   subjects: readonly Subject[],
-  answers: Answers,
+  answers: RightAnswers,
   { queries, rounds, seed }: Plan,
   { signal, progress }: BenchmarkContext,
 ): Promise<Sampled[]> {
@@ -246,7 +256,8 @@ function hitsSince(before: PoolStats | undefined, after: PoolStats | undefined):
   return hits / Math.max(hits + after.reads - before.reads, 1);
 }
 
-function queryVariant(query: Query, subject: Subject, answers: Answers): Variant | undefined {
+function queryVariant(query: Query, subject: Subject, answers: RightAnswers): Variant | undefined {
+  if (query === 'keysum') return keySumVariant(subject, answers);
   const run = subject.answer[query];
   if (run === undefined) return undefined;
   const name = `${QUERY_TITLES[query]} at ${subject.blockSize >>> 10} kB in ${subject.engine}`;
@@ -260,6 +271,19 @@ function queryVariant(query: Query, subject: Subject, answers: Answers): Variant
         ? (answer: unknown) => refuse(q6Difference(answer as Q6Answer, answers))
         : (expectAnswer(name, answers.rows) as (answer: unknown) => void);
   return { name, units: subject.rows, run: run as () => unknown, check };
+}
+
+function keySumVariant({ answer, blockSize, engine, rows }: Subject, { keys }: RightAnswers): Variant | undefined {
+  const run = answer.keysum;
+  if (run === undefined || keys === undefined) return undefined;
+  const name = `${QUERY_TITLES.keysum} at ${blockSize >>> 10} kB in ${engine}`;
+  // The keys are spread evenly: half of the rows.
+  return {
+    name,
+    units: rows >>> 1,
+    run: () => run(keys.range),
+    check: expectAnswer(name, keys.sum) as (answer: unknown) => void,
+  };
 }
 
 function cell(measured: Measured, query: Query, subject: Subject, poolHits: number | undefined): Cell {

@@ -5,18 +5,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Progress, StorageError } from '@blockwright/base';
 import { directoryKind } from '@blockwright/control';
-import { Database, initdb, PostgresDatabase, RelationFile, type TableDef } from '@blockwright/engine';
+import {
+  type ColumnName,
+  Database,
+  initdb,
+  PostgresDatabase,
+  RelationFile,
+  type Scan,
+  type ScanOptions,
+  type TableDef,
+} from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import { rowCounts, type TextPool, tableBatches } from '@blockwright/tpch';
 import { NodeVfs } from '@blockwright/vfs';
+import { type IndexVariants, openVariants } from './index-variants.ts';
 import { lineitemTable } from './lineitem.ts';
 import { Q1, Q1_COLUMNS, type Q1Group, Q6, Q6_COLUMNS } from './queries.ts';
-import type { Q6Answer, Subject } from './subject.ts';
+import type { KeyRange, Q6Answer, Subject } from './subject.ts';
 
 /** What a table offers to the queries: a database's table, PostgreSQL's, and a lone relation file all do. */
 export interface ScanTarget {
-  scan: Database['scan'];
-  count: Database['count'];
+  scan<Table extends TableDef, Name extends ColumnName<Table>>(
+    table: Table,
+    options: ScanOptions<Name>,
+  ): Scan<Table, Name>;
+  count(table: TableDef, options?: { map?: boolean }): { readonly rows: number };
   pageStats: Database['pageStats'];
   readonly bufferStats: Database['bufferStats'];
   close(): void;
@@ -35,20 +48,26 @@ export interface LoadOptions {
   readonly progress: (progress: Progress) => void;
   /** Whether the judged count will be run: it needs a table of its own. */
   readonly withUnmarked: boolean;
+  /** Whether queries by the index on l_orderkey will be run. */
+  readonly withIndex: boolean;
 }
 
 /** Bytes that a stored row needs at most, at any block size: for sizing the pool before loading. */
 export const ROW_BYTES = 200;
+/** The index on l_orderkey. */
+const INDEX = 'lineitem_orderkey';
 /** What the pool holds besides: catalogs, maps. */
 const EXTRA_BYTES = 2 ** 24;
 
 /** Makes a data directory of `blockSize` in a temporary place and loads lineitem into it. */
 export async function loadSubject(blockSize: BlockSize, options: LoadOptions): Promise<OurSubject> {
-  const { scale, pool, signal, progress, withUnmarked } = options;
+  const { scale, pool, signal, progress, withUnmarked, withIndex } = options;
   const home = mkdtempSync(join(tmpdir(), 'blockwright-bench-'));
   let database: Database | undefined;
+  let variants: IndexVariants | undefined;
   const close = (): void => {
     try {
+      variants?.close();
       database?.close();
     } finally {
       rmSync(home, { recursive: true, force: true });
@@ -73,8 +92,14 @@ export async function loadSubject(blockSize: BlockSize, options: LoadOptions): P
       });
       tx.commit();
     }
+    if (withIndex) await database.createIndex(marked, { columns: ['l_orderkey'], name: INDEX }, { signal });
     database.checkpoint();
-    return subjectOf(database, marked, unmarked, database.blockSize, blocksOf(database, marked.name), close);
+    const subject = subjectOf(database, marked, unmarked, database.blockSize, blocksOf(database, marked.name), close);
+    if (!withIndex) return subject;
+    const [{ path: index, bytes: indexBytes }] = database.indexes(marked.name);
+    const path = database.tables().find(({ name }) => name === marked.name)?.path as string;
+    variants = openVariants({ directory, blockSize, index, table: path, indexBytes });
+    return { ...subject, answer: { ...subject.answer, ...keyAnswerers(database, marked, variants) } };
   } catch (error) {
     throw closedAfter(error, close);
   }
@@ -186,6 +211,42 @@ function subjectOf(
     table,
     close,
   };
+}
+
+function keyAnswerers(database: Database, table: TableDef, { count }: IndexVariants): Subject['answer'] {
+  const index = INDEX;
+  database.count(table, { index }); // brings it into the pool
+  return {
+    keys: () => database.count(table, { index }).rows,
+    keysum: (range) => sumKeys(database, table, range),
+    'keys-unasked': count.unasked,
+    'keys-window': count.window,
+    'keys-multiplying': count.multiplying,
+    'keys-dividing': count.dividing,
+  };
+}
+
+/** The sum of the keys of a range, from the index alone. */
+function sumKeys(database: Database, table: TableDef, { from, to }: KeyRange): bigint {
+  let total = 0n;
+  using scan = database.scan(table, { index: INDEX, from, to, columns: ['l_orderkey'] });
+  for (let batch = scan.next(); batch !== undefined; batch = scan.next()) {
+    const [keys] = batch.vectors;
+    if (keys.kind !== 'int8') throw new TypeError('l_orderkey is not int8');
+    total += sumOf(keys.lo, keys.hi, batch.length);
+  }
+  return total;
+}
+
+/** Exact: some thousands of keys, each below 2^48, as a batch has them. */
+function sumOf(lo: ArrayLike<number>, hi: ArrayLike<number>, length: number): bigint {
+  let low = 0;
+  let high = 0;
+  for (let i = 0; i < length; i++) {
+    low += lo[i] >>> 0;
+    high += hi[i];
+  }
+  return (BigInt(high) << 32n) + BigInt(low);
 }
 
 /** Q1 over a table that has lineitem's columns. */

@@ -1,7 +1,7 @@
 // The peers' side: PostgreSQL and SQLite with the same rows, found at run time.
 import { type LineitemPeer, openSqliteLineitem, startPostgresLineitem } from '@blockwright/peers';
 import type { LoadOptions } from './our-subject.ts';
-import type { Query, Subject } from './subject.ts';
+import { KEY_QUERIES, type Query, type Subject } from './subject.ts';
 
 /** What can be asked for with `--peers`. */
 export const PEERS = ['postgres', 'sqlite'] as const;
@@ -18,7 +18,11 @@ export async function startPeer(
   const common = { scale, pool, signal, onProgress: progress };
   return subjectOf(
     peer === 'postgres'
-      ? await startPostgresLineitem({ ...common, judged: queries.includes('judged') })
+      ? await startPostgresLineitem({
+          ...common,
+          judged: queries.includes('judged'),
+          indexed: queries.some((query) => KEY_QUERIES.includes(query)),
+        })
       : await openSqliteLineitem({ ...common, pageSize }),
   );
 }
@@ -41,6 +45,8 @@ function subjectOf(peer: LineitemPeer): Subject {
       judged: peer.countJudged === undefined ? undefined : peer.countJudged.bind(peer),
       q6: async () => ({ revenue: await peer.q6(), rows: undefined }),
       q1: () => peer.q1(),
+      keys: peer.indexOnly?.count,
+      keysum: peer.indexOnly && (({ from, to }) => peer.indexOnly?.sum(from, to) as Promise<bigint>),
     },
     about: `${peer.engine} runs with ${settings.join(', ')}. Beside what Blockwright does, ${peer.doesMore}.`,
     close: () => peer.close(),

@@ -3,7 +3,18 @@ import type { Cell } from '@blockwright/benchmark';
 import type { Q1Group } from './queries.ts';
 
 /** What can be asked for with `--queries`. */
-export const QUERIES = ['count', 'judged', 'q6', 'q1'] as const;
+export const QUERIES = [
+  'count',
+  'judged',
+  'q6',
+  'q1',
+  'keys',
+  'keysum',
+  'keys-unasked',
+  'keys-window',
+  'keys-multiplying',
+  'keys-dividing',
+] as const;
 export type Query = (typeof QUERIES)[number];
 
 /** What each query is called for people. */
@@ -12,7 +23,22 @@ export const QUERY_TITLES: Readonly<Record<Query, string>> = {
   judged: 'count(*) judging',
   q6: 'Q6',
   q1: 'Q1',
+  keys: 'count(*) from the index on l_orderkey',
+  keysum: 'sum of half of the keys from that index',
+  'keys-unasked': 'that count without the map',
+  'keys-window': 'that count, the map asked by its window',
+  'keys-multiplying': 'that count, a multiplying look-up for each entry',
+  'keys-dividing': 'that count, a dividing look-up for each entry',
 };
+
+/** Queries that need the index. */
+export const KEY_QUERIES: readonly Query[] = QUERIES.filter((query) => query.startsWith('key'));
+
+/** Keys of half of the rows, in the middle of all, and their sum. */
+export interface KeyRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
 
 /** Revenue in ten-thousandths; the rows that were selected, where the engine says. */
 export interface Q6Answer {
@@ -26,6 +52,12 @@ interface Answerers {
   readonly judged?: () => number | Promise<number>;
   readonly q6?: () => Q6Answer | Promise<Q6Answer>;
   readonly q1?: () => readonly Q1Group[] | Promise<readonly Q1Group[]>;
+  readonly keys?: () => number | Promise<number>;
+  readonly keysum?: (range: KeyRange) => bigint | Promise<bigint>;
+  readonly 'keys-unasked'?: () => number;
+  readonly 'keys-window'?: () => number;
+  readonly 'keys-multiplying'?: () => number;
+  readonly 'keys-dividing'?: () => number;
 }
 
 export interface PoolStats {

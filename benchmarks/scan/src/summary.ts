@@ -1,7 +1,7 @@
 // What the numbers show, in words.
 import { type Cell, significant } from '@blockwright/benchmark';
 import { type BlockSize, formatBlockSize } from '@blockwright/geometry';
-import { QUERY_TITLES, type Query } from './subject.ts';
+import { QUERY_TITLES, type Query, type Sampled } from './subject.ts';
 
 /** One sentence that sums up, then one a query: the fastest and the slowest block size, or that no difference was seen. */
 export function summarySentences(cells: readonly Cell[]): string[] {
@@ -64,3 +64,36 @@ function spaceSentence(cells: readonly Cell[]): string | undefined {
 function sizeOf(cell: Cell): string {
   return formatBlockSize(cell.blockSize as BlockSize);
 }
+
+/** What asking the map costs an entry: the median difference, round by round, to the same scan that does not ask. */
+export function mapCostNs(sampled: readonly Sampled[], query: Query, blockSize: number): number | undefined {
+  const own = (of: Query): Sampled | undefined =>
+    sampled.find(
+      ({ query: one, subject }) => one === of && subject.blockSize === blockSize && subject.engine === 'blockwright',
+    );
+  const asked = own(query);
+  const unasked = own('keys-unasked');
+  if (asked === undefined || unasked === undefined) return undefined;
+  const differences = asked.samplesNs
+    .map((ns, i) => (ns - unasked.samplesNs[i]) / asked.cell.units)
+    .sort((a, b) => a - b);
+  return differences[differences.length >>> 1];
+}
+
+/** One sentence a block size. */
+export function mapCostSentences(sampled: readonly Sampled[]): string[] {
+  const sizes = [...new Set(sampled.map(({ subject }) => subject.blockSize))].sort((a, b) => a - b);
+  return sizes.flatMap((size) => {
+    const costs = (['keys-window', 'keys-multiplying', 'keys-dividing'] as const).flatMap((query) => {
+      const ns = mapCostNs(sampled, query, size);
+      return ns === undefined ? [] : [`${ns.toFixed(2)} ns an entry ${MAP_WAYS[query]}`];
+    });
+    return costs.length === 0 ? [] : [`The map at ${formatBlockSize(size as BlockSize)}: ${costs.join(', ')}.`];
+  });
+}
+
+const MAP_WAYS = {
+  'keys-window': 'by its window',
+  'keys-multiplying': 'by a multiplying look-up',
+  'keys-dividing': 'by a dividing one',
+} as const;

@@ -27,16 +27,17 @@ const run = (options: Parameters<Benchmark['run']>[0]): Promise<BenchmarkReport>
 describe('bench scan', () => {
   it('runs every query at every block size, with pages, bytes and waste beside the times', async () => {
     const report = await run({ scale: SCALE });
-    expect(report.results).toHaveLength(6 * 4);
+    expect(report.results).toHaveLength(6 * 10);
     for (const cell of report.results) {
-      expect(cell).toMatchObject({ engine: 'blockwright', units: 6005, rounds: 9 });
+      const units = cell.query === 'keysum' ? 3002 : 6005;
+      expect(cell).toMatchObject({ engine: 'blockwright', units, rounds: 9 });
       expect(cell.poolHits).toBe(1); // what loading read and wrote is not counted
       expect(cell.bytes).toBe(Number(cell.pages) * Number(cell.blockSize));
       expect(cell.medianNs).toBeGreaterThan(0);
       expect(Number(cell.tailWaste)).toBeGreaterThan(0);
       expect(Number(cell.tailWaste)).toBeLessThan(160); // no page has room for another row
     }
-    expect(report.aims.map(({ name, met }) => [name, met === null]).filter(([, unknown]) => unknown)).toHaveLength(7);
+    expect(report.aims.map(({ name, met }) => [name, met === null]).filter(([, unknown]) => unknown)).toHaveLength(10);
     expect(report.notes?.join(' ')).toContain('the known answers at scale 0.001');
     expect(report.notes?.join(' ')).not.toContain('as they are');
     expect(report.settings).toMatchObject({ scale: SCALE, blockSizes: ['1kB', '2kB', '4kB', '8kB', '16kB', '32kB'] });
@@ -56,6 +57,22 @@ describe('bench scan', () => {
   it('computes the answers itself where none are known', async () => {
     const report = await run({ scale: 0.002, blockSizes: ['8kB'], queries: ['q1', 'q6'] });
     expect(report.notes?.join(' ')).toContain('computed from the rows by other code');
+  });
+
+  it('counts and sums from an index alone, and says what the map costs', async () => {
+    const queries = ['keys', 'keysum', 'keys-unasked', 'keys-window', 'keys-multiplying', 'keys-dividing'];
+    const report = await run({ scale: 0.002, blockSizes: ['1kB', '8kB'], queries });
+    expect(report.results.map(({ query, blockSize }) => [query, blockSize])).toEqual(
+      [1024, 8192].flatMap((size) => queries.map((query) => [query, size])),
+    );
+    const rows = report.results[0].units;
+    expect(report.results.map(({ units }) => units)).toEqual(
+      [0, 1].flatMap(() => queries.map((query) => (query === 'keysum' ? rows >>> 1 : rows))),
+    );
+    const costs = report.notes?.filter((note) => note.startsWith('The map at'));
+    expect(costs).toHaveLength(2);
+    expect(costs?.[0]).toMatch(/^The map at 1kB: -?[\d.]+ ns an entry by its window, .* by a dividing one\.$/);
+    expect(report.aims?.at(-1)).toMatchObject({ aim: 1.5, comparison: 'at most', measured: null });
   });
 
   it("scans PostgreSQL's own file, and its data directory", async () => {
