@@ -117,7 +117,7 @@ describe('format', () => {
     const words = Array.from(new Uint32Array(bytes.buffer.slice(0, 120)), (word) => word.toString(16)).join(' ');
     expect(new TextDecoder().decode(bytes.subarray(0, 8))).toBe('BWcontrl');
     expect(words.split(' ').slice(2).join(' ')).toBe(
-      '2 4000 5060708 1020304 7 1 1 1000000 10000 0 fffffffe 1 3 1 3 0 3 4000 9 0 2030405 1 2030405 1 4 2 6 0',
+      '3 4000 5060708 1020304 7 1 1 1000000 10000 0 fffffffe 1 3 1 3 0 3 4000 9 0 2030405 1 2030405 1 4 2 6 0',
     );
   });
 });
@@ -187,7 +187,7 @@ describe('damage', () => {
   test('another version is refused with both numbers', () => {
     const error = refusal(forged((view) => view.setUint32(at('version'), 7, true)));
     expect(error.code).toBe('0A000');
-    expect(error.message).toBe('control file "/data/global/control" has version 7, this is 2');
+    expect(error.message).toBe('control file "/data/global/control" has version 7, this is 3');
   });
 
   test.each<[string, (view: DataView) => void, string]>([
