@@ -10,7 +10,7 @@ import { type CodeBlock, readTrace } from './disassembly.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const WORKLOAD = fileURLToPath(new URL('workload/main.mjs', import.meta.url));
 /** Everything that the workload imports follows from these by project references. */
-const PROJECTS = ['packages/heap', 'packages/tidstore', 'benchmarks/geometry'];
+const PROJECTS = ['packages/engine', 'packages/tidstore', 'benchmarks/geometry'];
 
 interface Target {
   readonly id: string;

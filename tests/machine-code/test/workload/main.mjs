@@ -14,7 +14,7 @@ import { openTables, work } from './table.mjs';
 import { geometryTargets, tableTargets } from './targets.mjs';
 import { tidTargets } from './tids.mjs';
 import { traceTargets } from './trace.mjs';
-import { dividingWalk, indexOnlyWalks } from './walks.mjs';
+import { dividingWalk, indexOnlyWalks, leafWalk } from './walks.mjs';
 
 const SIZES = [1024, 8192, 32_768];
 const file = process.argv[2];
@@ -29,6 +29,7 @@ try {
     ...compactionTargets,
     ...changeTargets(directory, SIZES),
     ...indexOnlyWalks,
+    leafWalk,
     ...innocents,
     ...canaries,
     dividingWalk,

@@ -23,3 +23,27 @@ const walk = (name) => {
 
 export const indexOnlyWalks = ['window', 'cursor', 'cursor, runs', 'fold', 'multiplication'].map(walk);
 export const dividingWalk = walk('division');
+
+/** The engine's own loop over the TIDs of a leaf page, and the one that takes them from the page. */
+const engine = import.meta.resolve('@blockwright/engine');
+const { allVisibleUntil } = await import(new URL('visible-entries.js', engine).href);
+
+const scenesInOrder = BLOCK_SIZES.map((size) =>
+  makeScene('sequential', BlockGeometry.of(size), { tids: 800, heapBlocks: 400_000, rounds: 30, seed: 1 }),
+);
+
+export const leafWalk = {
+  id: 'index-only scan: entries of a leaf',
+  fn: allVisibleUntil,
+  call: (n) => {
+    const { training, surroundings } = (n % 3 === 0 ? scenes : scenesInOrder)[n % scenes.length];
+    const { blocks } = training;
+    let visible = 0;
+    for (let from = 0; from < blocks.length; from++) {
+      const until = allVisibleUntil(blocks, from, blocks.length, surroundings.cursor);
+      visible += until - from;
+      from = until;
+    }
+    return visible;
+  },
+};
