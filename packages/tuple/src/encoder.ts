@@ -210,7 +210,8 @@ function isNull(column: Column, value: unknown): boolean {
   return true;
 }
 
-function inColumn(cause: unknown, name: string): unknown {
+/** The error of a value, with its column's name. */
+export function inColumn(cause: unknown, name: string): unknown {
   if (cause instanceof StorageError)
     return new StorageError(cause.code, `column "${name}": ${cause.message}`, {
       detail: cause.detail,

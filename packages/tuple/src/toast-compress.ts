@@ -10,7 +10,14 @@ import { VARATT_SHORT_DATA_MAX, VARHDRSZ } from './varlena.ts';
 
 /** Values up to this many bytes, header included, are let alone: a pointer would not be shorter. */
 const SMALLEST = 24;
-const COMPRESSED_HEADER = 8;
+/** Bytes before the stream of a compressed value: its varlena header, then its raw size and method. */
+export const COMPRESSED_HEADER = 8;
+
+/** The value compressed, or `undefined` when that would not be shorter. PostgreSQL: `toast_compress_datum`. */
+export function compressValue(data: Uint8Array): Uint8Array | undefined {
+  const stream = pglzCompress(data);
+  return stream === undefined || stream.length + COMPRESSED_HEADER >= data.length - 2 ? undefined : stream;
+}
 
 /** An attribute in its present form. */
 interface Piece {
@@ -51,8 +58,8 @@ export function compressTuple(
     while (dataSize(pieces) > target - hoff) {
       const piece = biggest(pieces, isMain);
       if (piece === undefined) break;
-      const stream = pglzCompress(piece.data);
-      if (stream === undefined || stream.length + COMPRESSED_HEADER >= piece.rawSize - 2) piece.form = 'incompressible';
+      const stream = compressValue(piece.data);
+      if (stream === undefined) piece.form = 'incompressible';
       else {
         piece.data = stream;
         piece.form = 'compressed';

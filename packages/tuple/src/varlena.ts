@@ -67,21 +67,33 @@ export function inflate(u8: Uint8Array, at: number, length: number): Uint8Array 
   return decompress(methodOf(info >>> 30), u8, at + 4, length - 4, info & SIZE_MASK);
 }
 
+/** What a TOAST pointer stands for, as its chunks hold it: still compressed where the pointer says so. */
+export interface StoredValue {
+  readonly pointer: ToastPointer;
+  readonly bytes: Uint8Array;
+}
+
 /**
- * The data behind a TOAST pointer.
+ * Fetches what the TOAST pointer at `at` points to.
  * @throws StorageError 0A000 without `fetch`; XX001 when what it brings does not fit the pointer.
  */
-export function detoast(u8: Uint8Array, at: number, fetch: FetchToast | undefined): Uint8Array {
+export function fetchStored(u8: Uint8Array, at: number, fetch: FetchToast | undefined): StoredValue {
   const pointer = readToastPointer(u8, at);
   if (fetch === undefined)
     throw new StorageError('0A000', 'the value is stored out of line (TOAST), which is not read here', {
       detail: `chunk_id ${pointer.valueId} of the TOAST table with OID ${pointer.toastRelationId}`,
       hint: 'Give the decoder a fetchToast function.',
     });
-  const stored = fetch(pointer);
-  if (stored.length !== pointer.externalSize)
-    throw badBytes(`an out-of-line value of ${stored.length} bytes where its pointer says ${pointer.externalSize}`);
-  const data = pointer.compression === undefined ? stored : inflate(stored, 0, stored.length);
+  const bytes = fetch(pointer);
+  if (bytes.length !== pointer.externalSize)
+    throw badBytes(`an out-of-line value of ${bytes.length} bytes where its pointer says ${pointer.externalSize}`);
+  return { pointer, bytes };
+}
+
+/** The data behind a TOAST pointer, decompressed; throws as {@link fetchStored} does. */
+export function detoast(u8: Uint8Array, at: number, fetch: FetchToast | undefined): Uint8Array {
+  const { pointer, bytes } = fetchStored(u8, at, fetch);
+  const data = pointer.compression === undefined ? bytes : inflate(bytes, 0, bytes.length);
   if (data.length !== pointer.rawSize)
     throw badBytes(`an out-of-line value that holds ${data.length} bytes where its pointer says ${pointer.rawSize}`);
   return data;
