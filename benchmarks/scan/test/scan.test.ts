@@ -193,7 +193,7 @@ describe('the judged count', () => {
     'judges at %i-byte blocks: no page is marked, in map or header',
     async (size) => {
       const { signal, progress } = context();
-      const load = { scale: SCALE, pool: TextPool.open(), signal, progress, withUnmarked: true };
+      const load = { scale: SCALE, pool: TextPool.open(), signal, progress, withUnmarked: true, withIndex: false };
       const subject = await loadSubject(size, load);
       try {
         const database = subject.target as Database;
