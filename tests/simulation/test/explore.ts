@@ -61,8 +61,8 @@ export async function crashSometimes(timeline: Timeline, seed: number): Promise<
     const operation = i % 2 === 0 && writes.length > 0 ? random.pick(writes) + 1 : random.below(disk.operations + 1);
     const survival = i === CRASHES - 1 ? 'all' : random.below(1 << 30);
     const recovered = timeline.crash({ operation, survival });
-    if (i % 4 !== 3 && seed % 4 !== 1) continue;
-    const next = await recovered.workload(4 * random.below(1000) + 1, 12);
+    if (i % 4 !== 3 && seed % 5 !== 1) continue;
+    const next = await recovered.workload(5 * random.below(1000) + 1, 12);
     next.crash({ operation: next.disk.operations, survival: 'all' });
   }
 }

@@ -7,6 +7,7 @@ import { VisibilityMap } from '@blockwright/visibilitymap';
 import {
   type ResourceManager,
   ResourceManagers,
+  RM_BTREE,
   RM_CLOG,
   RM_HEAP,
   RM_HEAP2,
@@ -145,6 +146,20 @@ export const RECORD_KINDS: Readonly<Record<string, RecordKind>> = {
   'Heap2 PRUNE_VACUUM_SCAN': kind(RM_HEAP2, 0x20, 0x70),
   'Heap2 VISIBLE': kind(RM_HEAP2, 0x40, 0x70),
   'Heap2 MULTI_INSERT': kind(RM_HEAP2, 0x50, 0x70),
+  'XLOG FPI': kind(RM_XLOG, 0xb0),
+  'Btree INSERT_LEAF': kind(RM_BTREE, 0x00),
+  'Btree INSERT_UPPER': kind(RM_BTREE, 0x10),
+  'Btree INSERT_META': kind(RM_BTREE, 0x20),
+  'Btree SPLIT_L': kind(RM_BTREE, 0x30),
+  'Btree SPLIT_R': kind(RM_BTREE, 0x40),
+  'Btree INSERT_POST': kind(RM_BTREE, 0x50),
+  'Btree DEDUP': kind(RM_BTREE, 0x60),
+  'Btree DELETE': kind(RM_BTREE, 0x70),
+  'Btree UNLINK_PAGE': kind(RM_BTREE, 0x80),
+  'Btree UNLINK_PAGE_META': kind(RM_BTREE, 0x90),
+  'Btree NEWROOT': kind(RM_BTREE, 0xa0),
+  'Btree MARK_PAGE_HALFDEAD': kind(RM_BTREE, 0xb0),
+  'Btree VACUUM': kind(RM_BTREE, 0xc0),
 };
 
 /**
@@ -155,6 +170,7 @@ export const HARMLESS_KINDS: Readonly<Record<string, RecordKind>> = {
   'Transaction ABORT': kind(RM_XACT, 0x20, 0x70),
   'XLOG CHECKPOINT_SHUTDOWN': kind(RM_XLOG, 0x00),
   'XLOG CHECKPOINT_ONLINE': kind(RM_XLOG, 0x10),
+  'Btree META_CLEANUP': kind(RM_BTREE, 0xe0), // how many pages wait to be used again: a hint for the next vacuum
 };
 
 /** Redo passes over the records of one kind. `seen` is told of each record that is replayed, of whatever kind. */

@@ -82,6 +82,8 @@ const ACTIONS = {
   vacuum: 2,
 } as const;
 type Action = keyof typeof ACTIONS;
+/** No action at all. */
+const NOTHING = Object.fromEntries(Object.keys(ACTIONS).map((action) => [action, 0])) as Record<Action, number>;
 /** What fails in them is no transaction's failure. */
 const UNDER_NO_TRANSACTION: ReadonlySet<Action> = new Set(['checkpoint', 'markAllVisible', 'vacuum']);
 
@@ -92,6 +94,10 @@ interface Profile {
   readonly asynchronous: number;
   /** Rows that an insert of many has at most. */
   readonly rows: number;
+  /** Transactions that are open at a time, at most. */
+  readonly open: number;
+  /** Different values of a row's number. */
+  readonly values: number;
 }
 
 /**
@@ -99,21 +105,49 @@ interface Profile {
  * indexes that grow and are emptied.
  */
 const PROFILES: readonly Profile[] = [
-  { actions: ACTIONS, asynchronous: 4, rows: 20 },
-  { actions: { ...ACTIONS, createTable: 10, dropTable: 3, load: 12, checkpoint: 0 }, asynchronous: 4, rows: 20 },
+  { actions: ACTIONS, asynchronous: 4, rows: 20, open: 4, values: 1000 },
+  {
+    actions: { ...ACTIONS, createTable: 10, dropTable: 3, load: 12, checkpoint: 0 },
+    asynchronous: 4,
+    rows: 20,
+    open: 4,
+    values: 1000,
+  },
   {
     actions: { ...ACTIONS, lock: 30, look: 12, checkpoint: 6, insert: 8, update: 3, commit: 14 },
     asynchronous: 4,
     rows: 40,
+    open: 4,
+    values: 1000,
   },
-  { actions: { ...ACTIONS, look: 16, commit: 18, insert: 18, checkpoint: 0 }, asynchronous: 1, rows: 60 },
   {
-    actions: { ...ACTIONS, createIndex: 8, insert: 20, deleteMany: 8, vacuum: 12, commit: 18, lock: 1, savepoint: 1 },
-    asynchronous: 4,
+    actions: { ...ACTIONS, look: 16, commit: 18, insert: 18, checkpoint: 0 },
+    asynchronous: 1,
     rows: 60,
+    open: 4,
+    values: 1000,
+  },
+  {
+    actions: {
+      ...NOTHING,
+      createTable: 2,
+      createIndex: 8,
+      insert: 16,
+      update: 4,
+      deleteMany: 9,
+      vacuum: 14,
+      commit: 16,
+      look: 2,
+      rollback: 1,
+      begin: 1,
+      checkpoint: 1,
+    },
+    asynchronous: 4,
+    rows: 90,
+    open: 1,
+    values: 5,
   },
 ];
-const MOST_OPEN = 4;
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 const MODES: readonly HoldMode[] = ['key share', 'share', 'no key update', 'update'];
 
@@ -235,7 +269,7 @@ export class Workload {
   /** One action. The engine may refuse what the model says it may refuse; everything else is a mismatch. */
   private act(action: Action): void {
     if (action === 'begin') {
-      if (this.open.length < MOST_OPEN) this.begin();
+      if (this.open.length < this.profile.open) this.begin();
       return;
     }
     const one = this.idle();
@@ -267,7 +301,7 @@ export class Workload {
   /** One that is open and not on its way to its commit, begun if there is none. */
   private idle(): Open {
     const idle = this.open.filter((one) => !one.isCommitting);
-    return idle.length === 0 || (this.open.length < MOST_OPEN && this.random.once(6))
+    return idle.length === 0 || (this.open.length < this.profile.open && this.random.once(6))
       ? this.begin()
       : this.random.pick(idle);
   }
@@ -308,7 +342,7 @@ export class Workload {
     const { random } = this;
     const longest = random.once(4) ? this.options.blockSize >> 2 : 60;
     const note = random.once(5) ? null : String.fromCharCode(97 + random.below(26)).repeat(random.below(longest));
-    return { n: random.below(1000), note };
+    return { n: random.below(this.profile.values), note };
   }
 
   private insert(one: Open): void {
