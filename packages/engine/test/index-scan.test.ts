@@ -188,7 +188,7 @@ class World {
     const { db, rows } = this;
     const inside = [...rows.values()].filter(({ id }) => inRange(id, range));
     const options = { index: 'events_pkey', ...range } as const;
-    const order = desc ? 'desc' : 'asc';
+    const order: 'asc' | 'desc' = desc ? 'desc' : 'asc';
     const scan = db.scan(events, { ...options, columns: ALL_COLUMNS, order });
     expect(given([...scan.rows()], 'events_pkey', ALL_COLUMNS, desc)).toEqual(
       wanted(inside, 'events_pkey', ALL_COLUMNS, desc),
