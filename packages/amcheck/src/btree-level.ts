@@ -258,9 +258,11 @@ export class BtreeLevelWalk {
     if (above === undefined) return -1;
     while (this.due < above.count) {
       const child = above.children[this.due];
-      this.sayUnfollowed(above, this.due);
-      if (child < this.visited.length && this.visited[child] === 0) return child;
-      this.due++;
+      this.sayUnfollowed(above, this.due++);
+      if (child !== 0 && child < this.visited.length && this.visited[child] === 0) {
+        this.due--; // the page takes it
+        return child;
+      }
     }
     return -1;
   }

@@ -10,6 +10,7 @@ import { fuzzOurDirectories, fuzzPostgresDirectories, fuzzSmallFiles } from './d
 import { FILE_READERS } from './file-readers.ts';
 import { fuzz, type Reader } from './harness.ts';
 import { fuzzIndexPages } from './index-pages.ts';
+import { fuzzIndexTrees } from './index-trees.ts';
 import { insideThePage, PAGE_READERS } from './page-readers.ts';
 
 const seed = Number(process.env.BLOCKWRIGHT_SEED ?? randomInt(2 ** 32));
@@ -48,6 +49,15 @@ describe('mutated pages of indexes', () => {
     const { faults, files } = fuzzIndexPages(seed, isSlow ? 50_000 : 1000);
     expect(faults).toEqual([]);
     expect(files).toBeGreaterThan(12);
+  });
+
+  it('are checked to the end as whole trees, with their tables', { timeout: SLOW_MS }, () => {
+    const [from, count] = onlyInput === undefined ? [0, isSlow ? 100_000 : 3000] : [Number(onlyInput), 1];
+    const { faults, changed, found } = fuzzIndexTrees(seed, count, from);
+    expect(faults).toEqual([]);
+    console.log(`fuzz: a byte of ${changed} indexes was changed, and found in ${found}`);
+    // Not in what nobody reads: hints, which transaction split a page, what follows a posting list.
+    if (count > 1) expect(found).toBeGreaterThan(changed / 2);
   });
 });
 

@@ -330,6 +330,7 @@ describe.each(BLOCK_SIZES)('indexes of a server of %i-byte blocks', (size) => {
       return one.item(parent, one.firstItem(parent) + 1);
     };
     expect(broken((one) => (one.m.u16[(child(one) >>> 1) + 1] = 0x7fff))).toContain('btree.downlink.missing');
+    expect(broken((one) => (one.m.u16[(child(one) >>> 1) + 1] = 0))).toContain('btree.downlink.not_in_chain');
     expect(broken((one) => (one.m.u16[(child(one) >>> 1) + 2] = 0))).toContain('btree.tuple.natts');
     expect(broken((one) => (one.m.u32[(24 + 8) >>> 2] = 0xffff))).toContain('btree.meta.root');
     expect(broken((one) => (one.m.u32[24 >>> 2] ^= 1))).toContain('btree.meta.magic');
