@@ -12,15 +12,24 @@ const isTelling = process.env.BLOCKWRIGHT_SIMULATION_TELL !== undefined;
 
 /** Seeds to be tried first, because they are known to find it: all others follow. */
 const QUICK: Readonly<Record<string, number>> = {
-  'pages before their WAL': 16,
-  'XLOG NEXTOID': 25,
-  'XLOG FPI_FOR_HINT': 25,
+  'pages before their WAL': 4,
+  'XLOG NEXTOID': 56,
   'Heap UPDATE': 7,
-  'Heap LOCK': 130,
+  'Heap LOCK': 69,
   'Heap2 PRUNE_ON_ACCESS': 15,
-  'Heap2 PRUNE_VACUUM_SCAN': 20,
-  'Heap2 VISIBLE': 20,
+  'Heap2 PRUNE_VACUUM_SCAN': 69,
+  'Heap2 VISIBLE': 69,
   'Heap2 MULTI_INSERT': 11,
+  'Btree INSERT_META': 14,
+  'Btree SPLIT_L': 4,
+  'Btree SPLIT_R': 4,
+  'Btree INSERT_POST': 24,
+  'Btree DEDUP': 4,
+  'Btree DELETE': 4,
+  'Btree UNLINK_PAGE': 14,
+  'Btree UNLINK_PAGE_META': 14,
+  'Btree MARK_PAGE_HALFDEAD': 14,
+  'Btree VACUUM': 4,
 };
 
 /** Runs of the engine as it is, kept for all kinds of records: what is wrong is only how they are replayed. */
