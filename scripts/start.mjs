@@ -9,6 +9,7 @@ const MAIN_JOB = ['bench', 'scan'];
 const DEFAULTS = [
   ['--block-sizes', '1kB,2kB,4kB,8kB,16kB,32kB'],
   ['--scale', '0.01'],
+  ['--queries', 'count,judged,q6,q1,keys,keysum'],
 ];
 
 /** The value given to `--name` in either spelling, `--name=x` or `--name x`; undefined when it is not there. */

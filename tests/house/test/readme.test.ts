@@ -31,7 +31,7 @@ function settled(shown: string): string[] {
     .split('\n')
     .map((line) => line.trim().replace(/\s+/g, ' '));
   return lines.slice(lines.findIndex((line) => line.startsWith('1 kB'))).map((line) => {
-    const time = /^(count|judged|q6|q1|pool hits) \d/.exec(line);
+    const time = /^(count|judged|q6|q1|keys|keysum|pool hits) \d/.exec(line);
     return time === null ? line : time[1];
   });
 }
@@ -61,6 +61,22 @@ test('the rows of a transaction are there after a kill', () => {
     expect(killed.stdout.trim()).toBe(block('text', heading).trim());
     const reading = example.split('\n').filter((line) => /^(import|const|console)/.test(line));
     expect(run(reading.join('\n')).stdout.trim()).toBe(block('text', heading).trim());
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('rows are found by key, and by an index alone', () => {
+  const heading = '**Find rows by key**';
+  const directory = mkdtempSync(join(tmpdir(), 'blockwright-readme-'));
+  try {
+    const example = block('js', heading).replaceAll("'shop'", JSON.stringify(join(directory, 'shop')));
+    const run = spawnSync(process.execPath, [...FROM_SOURCE, '--input-type=module', '--eval', example], {
+      cwd: join(ROOT, 'packages/engine'),
+      encoding: 'utf8',
+    });
+    expect(run.stderr).toBe('');
+    expect(run.stdout.trim()).toBe(block('text', heading).trim());
   } finally {
     rmSync(directory, { recursive: true });
   }
