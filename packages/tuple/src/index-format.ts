@@ -6,6 +6,7 @@ import type { TupleDescriptor } from './descriptor.ts';
 import { INDEX_NULL_MASK, INDEX_VAR_MASK } from './index-header.ts';
 import { indexColumns, isEqualImage, type KeyOrder, type PlannedKey, planImages, planKeys } from './index-keys.ts';
 import { varlenaData } from './key-bytes.ts';
+import { generateKeys } from './key-codegen.ts';
 import { attributeAfter, type CompareKeys, dataOffset, interpretKeys, presentBits } from './key-interpreter.ts';
 import { isPrefixWhole, keyPrefix } from './key-prefix.ts';
 import type { TupleMemory } from './memory.ts';
@@ -47,7 +48,7 @@ export class IndexTupleFormat {
   readonly isGenerated: boolean;
   readonly #plan: readonly PlannedKey[];
 
-  private constructor(descriptor: TupleDescriptor, keys: readonly KeyOrder[]) {
+  private constructor(descriptor: TupleDescriptor, keys: readonly KeyOrder[], generateCode: boolean) {
     this.descriptor = descriptor;
     this.keys = keys;
     this.keyCount = keys.length;
@@ -56,10 +57,12 @@ export class IndexTupleFormat {
     this.#plan = plan;
     this.allEqualImage = keys.length === descriptor.columns.length && plan.every(isEqualImage);
     this.prefixIsWhole = isPrefixWhole(descriptor.columns[0].type, plan[0]);
-    this.isGenerated = false;
-    this.compare = interpretKeys(plan);
+    const generated = generateCode ? generateKeys(plan) : undefined;
+    const images = planImages(plan);
+    this.isGenerated = generated !== undefined;
+    this.compare = generated ?? interpretKeys(plan);
     this.firstDifferent = different(this.compare);
-    this.firstDifferentImage = different(interpretKeys(planImages(plan)));
+    this.firstDifferentImage = different((generateCode ? generateKeys(images) : undefined) ?? interpretKeys(images));
     Object.freeze(this);
   }
 
@@ -75,7 +78,11 @@ export class IndexTupleFormat {
   ): IndexTupleFormat {
     checkOptions('IndexTupleFormat', options, ['generateCode']);
     const copies = keys.map(({ descending, nullsFirst }) => Object.freeze({ descending, nullsFirst }));
-    return new IndexTupleFormat(indexColumns(descriptor, keys.length), Object.freeze(copies));
+    return new IndexTupleFormat(
+      indexColumns(descriptor, keys.length),
+      Object.freeze(copies),
+      options.generateCode !== false,
+    );
   }
 
   /** Whether one of the first `natts` attributes is null. */

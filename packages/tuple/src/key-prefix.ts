@@ -130,6 +130,6 @@ function leadingDigits(u8: Uint8Array, at: number, size: number, header: number)
   const weight = isShort ? ((header & 0x7f) << 25) >> 25 : int16At(u8, at + 2);
   const digit = (i: number): number => (first + i * 2 < size ? int16At(u8, at + first + i * 2) : 0);
   const leading = (digit(0) * 10000 + digit(1)) * 1000 + Math.floor(digit(2) / 10);
-  const magnitude = (weight + 32768) * 1e11 + leading;
+  const magnitude = (weight + 0x8000) * 1e11 + leading;
   return (header & (isShort ? 0x2000 : 0x4000)) !== 0 ? 0 - magnitude : magnitude;
 }

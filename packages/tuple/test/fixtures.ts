@@ -47,9 +47,13 @@ export function relationOid(size: string, name: string): string {
   return relation(size, name)[3];
 }
 
+/** The first file of a relation's main fork. */
+export function relationPath(size: string, name: string): URL {
+  return new URL(`${size}/pgdata/${relation(size, name)[2]}`, ROOT);
+}
+
 export function fixtureTable(size: string, table: string): FixtureTable {
-  const path = relation(size, table)[2];
-  const bytes = new Uint8Array(readFileSync(new URL(`${size}/pgdata/${path}`, ROOT)));
+  const bytes = new Uint8Array(readFileSync(relationPath(size, table)));
   const memory = tupleMemory(Uint8Array.from(bytes));
   const blockSize = Number.parseInt(size, 10) * 1024;
   const tuples: FixtureTuple[] = [];
