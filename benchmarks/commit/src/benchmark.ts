@@ -1,6 +1,5 @@
 // `bench commit`: how many transactions of one row a second, with and without waiting for the disk, alone and in groups,
 // beside SQLite.
-import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import {
   type Aim,
@@ -10,6 +9,7 @@ import {
   type BenchmarkOutcome,
   type Cell,
   cellOf,
+  checkFolder,
   compareRounds,
   defineBenchmark,
   type Measured,
@@ -83,12 +83,6 @@ export const commitBenchmark: Benchmark = defineBenchmark({
     }
   },
 });
-
-/** @throws RangeError naming the option when there is no such directory. */
-function checkFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new RangeError(`--folder "${folder}" is not a directory`);
-}
 
 async function measure(
   modes: readonly Mode[],

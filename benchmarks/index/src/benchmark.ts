@@ -1,5 +1,4 @@
 // `bench index`: builds of B-trees, inserts into them and point look-ups, at every block size, beside PostgreSQL and SQLite.
-import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import {
   type Aim,
@@ -10,6 +9,7 @@ import {
   type BenchmarkOutcome,
   type Cell,
   cellOf,
+  checkFolder,
   compareRounds,
   defineBenchmark,
   expectAnswer,
@@ -113,12 +113,6 @@ export const indexBenchmark: Benchmark = defineBenchmark({
     }
   },
 });
-
-/** @throws RangeError naming the option when there is no such directory. */
-function checkFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new RangeError(`--folder "${folder}" is not a directory`);
-}
 
 /** One engine's work, measured. */
 interface Done {

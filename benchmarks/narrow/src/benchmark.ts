@@ -1,6 +1,5 @@
 // `bench narrow`: look-ups and updates by key of random rows of a narrow, unlogged table, with each way to compact a page;
 // then scans of the tables that each left.
-import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import {
   type Aim,
@@ -10,6 +9,7 @@ import {
   type BenchmarkOutcome,
   type Cell,
   cellOf,
+  checkFolder,
   compareRounds,
   defineBenchmark,
   type Measured,
@@ -101,12 +101,6 @@ export const narrowBenchmark: Benchmark = defineBenchmark({
     return { results, aims, notes: [UNLOGGED, SAME_ROWS] };
   },
 });
-
-/** @throws RangeError naming the option when there is no such directory. */
-function checkFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new RangeError(`--folder "${folder}" is not a directory`);
-}
 
 interface Plan {
   readonly rows: number;

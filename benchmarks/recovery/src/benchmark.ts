@@ -1,9 +1,14 @@
 // `bench recovery`: crash recovery of random single-row updates, the same WAL with each way to compact a page, beside
 // PostgreSQL's own redo of the same workload.
-import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
-import { type Benchmark, type BenchmarkContext, type BenchmarkOutcome, defineBenchmark } from '@blockwright/benchmark';
+import {
+  type Benchmark,
+  type BenchmarkContext,
+  type BenchmarkOutcome,
+  checkFolder,
+  defineBenchmark,
+} from '@blockwright/benchmark';
 import { parseMemorySize } from '@blockwright/engine';
 import { BLOCK_SIZES, type BlockSize, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { COMPACTIONS, type Compaction } from '@blockwright/page';
@@ -126,12 +131,6 @@ function checkSegmentSize(text: string): void {
   const isInRange = bytes >= LEAST_SEGMENT_BYTES && bytes <= MOST_SEGMENT_BYTES;
   if (isInRange && Number.isInteger(Math.log2(bytes))) return;
   throw new RangeError(`--wal-segsize "${text}" is not a power of two from 1MB to 1GB`);
-}
-
-/** @throws RangeError naming the option when there is no such directory. */
-function checkFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new RangeError(`--folder "${folder}" is not a directory`);
 }
 
 interface Plan {

@@ -1,6 +1,5 @@
 // `bench tpcb`: the transaction of pgbench, by one or several clients, with and without waiting for the disk, beside
 // PostgreSQL by its socket and SQLite.
-import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import {
   type Aim,
@@ -10,6 +9,7 @@ import {
   type BenchmarkOutcome,
   type Cell,
   cellOf,
+  checkFolder,
   compareRounds,
   defineBenchmark,
   type Measured,
@@ -169,12 +169,6 @@ function clientsOf(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= 1000) return value;
   throw new RangeError(`tpcb's --clients takes integers from 1 to 1000, not "${text}"`);
-}
-
-/** @throws RangeError naming the option when there is no such directory. */
-function checkFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new RangeError(`--folder "${folder}" is not a directory`);
 }
 
 interface Plan {

@@ -1,5 +1,6 @@
 export { aimAtLeast, aimAtMost, aimText } from './aims.ts';
 export { type BenchmarkDefinition, type BenchmarkOutcome, defineBenchmark } from './define.ts';
+export { checkFolder } from './folder.ts';
 export { describeMachine, type MachineDescription, machineText } from './machine.ts';
 export {
   type BenchmarkOption,
