@@ -33,8 +33,21 @@ export interface IndexShape {
   readonly deduplicate?: boolean;
 }
 
-/** What a build of ours writes over the tuples of a heap file, all of which are live; its LSNs are 0. */
-export function builtIndex(heap: Uint8Array, table: TupleDescriptor, shape: IndexShape): Uint8Array {
+/** A relation of ours in a memory of its own that becomes an index. */
+export interface OwnIndex {
+  readonly index: BtreeIndex;
+  readonly former: IndexTupleFormer;
+  readonly vfs: MemoryVfs;
+  /** What the file is to be: LSNs are 0. */
+  bytes(): Uint8Array;
+}
+
+/** An index without a page yet, over a table that `access` knows. */
+export function ownIndex(
+  table: TupleDescriptor,
+  shape: IndexShape,
+  access: TableAccess<Transaction, Snapshot>,
+): OwnIndex {
   const vfs = new MemoryVfs();
   for (const path of ['/data', '/data/base', '/data/base/5']) vfs.mkdir(path);
   const storage = new StorageManager({ vfs, directory: '/data', geometry: GEOMETRY });
@@ -49,18 +62,27 @@ export function builtIndex(heap: Uint8Array, table: TupleDescriptor, shape: Inde
     format,
     isUnique: shape.isUnique ?? false,
     deduplicate: shape.deduplicate ?? true,
-    table: tableOf(heap),
+    table: access,
   });
-  runSync(btreeBuild(index, undefined, { former, maintenanceWorkMem: 1 << 18, vfs, tempDirectory: '/data/temp' }));
-  const path = stored.name;
-  pool.close();
-  storage.close();
-  const m = pageMemory(new Uint8Array(vfs.readFile(`/data/${path}`)).buffer);
+  return { index, former, vfs, bytes: () => fileOf(relation) };
+}
+
+function fileOf(relation: Relation): Uint8Array {
+  const { pool, main } = relation;
+  const m = pageMemory(new ArrayBuffer(main.blockCount() * SERVER_BLOCK_SIZE));
   for (let base = 0, block = 0; base < m.u8.length; base += SERVER_BLOCK_SIZE, block++) {
+    pool.withPage(main, block, (page, at) => m.u8.set(page.u8.subarray(at, at + SERVER_BLOCK_SIZE), base));
     pageSetLsn(m, base, 0, 0);
     pageSetChecksum(m, base, GEOMETRY, block);
   }
   return m.u8;
+}
+
+/** What a build of ours writes over the tuples of a heap file, all of which are live; its LSNs are 0. */
+export function builtIndex(heap: Uint8Array, table: TupleDescriptor, shape: IndexShape): Uint8Array {
+  const { index, former, vfs, bytes } = ownIndex(table, shape, tableOf(heap));
+  runSync(btreeBuild(index, undefined, { former, maintenanceWorkMem: 1 << 18, vfs, tempDirectory: '/data/temp' }));
+  return bytes();
 }
 
 function tableOf(heap: Uint8Array): TableAccess<Transaction, Snapshot> {
