@@ -9,6 +9,16 @@ export {
 export { MOST_PAGES, PageLog, type PageLogOptions, XLOG_FPI, XLOG_FPI_FOR_HINT } from './page-log.ts';
 export { type PendingCreate, PendingCreates } from './pending-creates.ts';
 export {
+  cannotRedo,
+  malformed,
+  needBlockData,
+  needData,
+  needSaneBounds,
+  redoBlock,
+  redoBlockIfAny,
+  refusedBy,
+} from './redo-error.ts';
+export {
   REDO_DONE,
   REDO_MISSING,
   REDO_NEEDED,

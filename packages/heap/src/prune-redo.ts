@@ -1,6 +1,15 @@
 // A PRUNE record read back: for redo, and for describing it. PostgreSQL: `heap_xlog_prune_freeze`, heapam_xlog.c;
 // `heap_xlog_deserialize_prune_and_freeze`, heapdesc.c.
-import { REDO_MISSING, REDO_NEEDED, type RedoPages } from '@blockwright/access';
+import {
+  cannotRedo,
+  needBlockData,
+  needData,
+  needSaneBounds,
+  REDO_MISSING,
+  REDO_NEEDED,
+  type RedoPages,
+  redoBlock,
+} from '@blockwright/access';
 import { ForkNumber, isStorageError } from '@blockwright/base';
 import {
   markLinePointerDead,
@@ -22,7 +31,6 @@ import {
   XLHP_HAS_NOW_UNUSED_ITEMS,
   XLHP_HAS_REDIRECTIONS,
 } from './record-format.ts';
-import { cannotRedo, needBlockData, needData, needSaneBounds, redoBlock } from './redo-error.ts';
 import { redoPosition } from './redo-tuple.ts';
 
 /** Reason and flags; the conflict horizon is not asked for in redo. */

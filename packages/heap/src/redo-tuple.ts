@@ -1,4 +1,6 @@
 // A record's tuple put back on its page, and the header of one that was there.
+
+import { cannotRedo, needSaneBounds } from '@blockwright/access';
 import type { BlockNumber, OffsetNumber, Xid } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import {
@@ -31,7 +33,6 @@ import {
 import type { WalRecord } from '@blockwright/wal';
 import { setXmax } from './header-change.ts';
 import { infomask2OfInfobits, infomaskOfInfobits } from './record-format.ts';
-import { cannotRedo, needSaneBounds } from './redo-error.ts';
 
 /** Above this, `set` and `copyWithin` are faster than a loop. */
 const LONG_BYTES = 32;

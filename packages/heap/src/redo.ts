@@ -1,5 +1,14 @@
 // Redo of the heap's records. PostgreSQL: `heap_redo`, `heap2_redo`, heapam_xlog.c.
-import { REDO_MISSING, REDO_NEEDED, type RedoPages } from '@blockwright/access';
+import {
+  cannotRedo,
+  malformed,
+  needBlockData,
+  needData,
+  REDO_MISSING,
+  REDO_NEEDED,
+  type RedoPages,
+  redoBlock,
+} from '@blockwright/access';
 import { type BlockNumber, ForkNumber, type OffsetNumber } from '@blockwright/base';
 import {
   linePointer,
@@ -58,7 +67,6 @@ import {
   XLOG_HEAP2_VISIBLE,
 } from './record-format.ts';
 import { heapRecords } from './records.ts';
-import { cannotRedo, malformed, needBlockData, needData, redoBlock } from './redo-error.ts';
 import { clearMapBits } from './redo-map.ts';
 import { afterHeader, copyOnPage, redoBytes, redoHeader, redoPosition, redoRoom, redoXmax } from './redo-tuple.ts';
 

@@ -1,6 +1,14 @@
 // Redo of what takes tuples from a leaf: DEDUP, which merges equal ones, and DELETE and VACUUM, which remove them, or TIDs
 // of posting lists. PostgreSQL: `btree_xlog_dedup`, `btree_xlog_delete`, `btree_xlog_vacuum`, nbtxlog.c.
-import { REDO_MISSING, REDO_NEEDED } from '@blockwright/access';
+import {
+  cannotRedo,
+  needBlockData,
+  needData,
+  REDO_MISSING,
+  REDO_NEEDED,
+  redoBlock,
+  refusedBy,
+} from '@blockwright/access';
 import {
   linePointer,
   lpLength,
@@ -17,7 +25,6 @@ import { BTP_HAS_GARBAGE, btFlags, firstDataKey, SIZE_OF_BTREE_SPECIAL, setBtFla
 import { formPosting, updatePosting } from './posting.ts';
 import { BLOCK_PAGE, DEDUP_BYTES, DEDUP_INTERVAL_BYTES, DELETE_BYTES, VACUUM_BYTES } from './record-format.ts';
 import type { RedoPart } from './redo.ts';
-import { cannotRedo, needBlockData, needData, redoBlock, refusedBy } from './redo-error.ts';
 import { needBtreePage, needPosting, redoPosition } from './redo-page.ts';
 import { isPosting, postingCount, postingOffset } from './tuples.ts';
 

@@ -1,5 +1,6 @@
 // Pages of a B-tree as redo needs them: checked before they are believed, and made anew from a record's tuples.
 import type { RedoPages } from '@blockwright/access';
+import { cannotRedo, needBlockData } from '@blockwright/access';
 import type { OffsetNumber } from '@blockwright/base';
 import type { BlockGeometry } from '@blockwright/geometry';
 import {
@@ -19,7 +20,6 @@ import type { WalRecord } from '@blockwright/wal';
 import { BTREE_METAPAGE, initMetaPage, writeMeta } from './meta.ts';
 import { BTP_INCOMPLETE_SPLIT, btFlags, SIZE_OF_BTREE_SPECIAL, setBtFlags } from './page.ts';
 import { METADATA_BYTES } from './record-format.ts';
-import { cannotRedo, needBlockData } from './redo-error.ts';
 import { isPosting, postingCount, postingOffset } from './tuples.ts';
 
 /** The least that a tuple has: TID and t_info. */

@@ -1,6 +1,14 @@
 // Redo of splits: the right page is made anew from the record, the left one from itself, the new tuple and the new high
 // key. PostgreSQL: `btree_xlog_split`, nbtxlog.c.
-import { REDO_MISSING, REDO_NEEDED } from '@blockwright/access';
+import {
+  cannotRedo,
+  needData,
+  REDO_MISSING,
+  REDO_NEEDED,
+  redoBlock,
+  redoBlockIfAny,
+  refusedBy,
+} from '@blockwright/access';
 import type { BlockNumber, OffsetNumber } from '@blockwright/base';
 import { linePointer, lpLength, type PageMemory, pageAddItem, pageInit, pageMaxOffset } from '@blockwright/page';
 import type { WalRecord } from '@blockwright/wal';
@@ -26,7 +34,6 @@ import {
   SPLIT_BYTES,
 } from './record-format.ts';
 import type { RedoPart } from './redo.ts';
-import { cannotRedo, needData, redoBlock, redoBlockIfAny, refusedBy } from './redo-error.ts';
 import { needBtreePage, needPosting, redoPosition, redoTupleLength, restoreTuples } from './redo-page.ts';
 
 /** Replays SPLIT_L and SPLIT_R. */

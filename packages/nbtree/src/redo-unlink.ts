@@ -1,6 +1,15 @@
 // Redo of page deletion: the first step, which takes the downlink away, and the second, which takes a page out of its
 // level. PostgreSQL: `btree_xlog_mark_page_halfdead`, `btree_xlog_unlink_page`, nbtxlog.c.
-import { REDO_MISSING, REDO_NEEDED } from '@blockwright/access';
+import {
+  cannotRedo,
+  malformed,
+  needData,
+  REDO_MISSING,
+  REDO_NEEDED,
+  redoBlock,
+  redoBlockIfAny,
+  refusedBy,
+} from '@blockwright/access';
 import { type BlockNumber, fromWords } from '@blockwright/base';
 import { pageMaxOffset } from '@blockwright/page';
 import type { WalRecord } from '@blockwright/wal';
@@ -18,7 +27,6 @@ import {
   UNLINK_BYTES,
 } from './record-format.ts';
 import type { RedoPart } from './redo.ts';
-import { cannotRedo, malformed, needData, redoBlock, redoBlockIfAny, refusedBy } from './redo-error.ts';
 import { needBtreePage, needMetadata, redoPosition } from './redo-page.ts';
 
 /** Replays MARK_PAGE_HALFDEAD: the parent first, so that no page that is half-dead has a downlink. */

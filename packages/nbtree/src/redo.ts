@@ -1,5 +1,14 @@
 // Redo of a B-tree's records. PostgreSQL: `btree_redo`, nbtxlog.c.
-import { REDO_MISSING, REDO_NEEDED, type RedoPages } from '@blockwright/access';
+import {
+  cannotRedo,
+  malformed,
+  needData,
+  REDO_MISSING,
+  REDO_NEEDED,
+  type RedoPages,
+  redoBlock,
+  refusedBy,
+} from '@blockwright/access';
 import type { StorageError } from '@blockwright/base';
 import {
   type PageMemory,
@@ -44,7 +53,6 @@ import {
 } from './record-format.ts';
 import { btreeRecords } from './records.ts';
 import { redoDedup, redoDelete, redoVacuum } from './redo-deletes.ts';
-import { cannotRedo, malformed, needData, redoBlock, refusedBy } from './redo-error.ts';
 import {
   clearIncompleteSplit,
   needBtreePage,

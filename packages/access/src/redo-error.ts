@@ -1,8 +1,10 @@
 // What redo meets that cannot be: a record that no page like this one can have been followed by, or that is none.
 import { FORK_NAMES, ForkNumber, isStorageError, lsnText, StorageError } from '@blockwright/base';
+import type { BlockGeometry } from '@blockwright/geometry';
+import { type PageMemory, pageBoundsAreSane } from '@blockwright/page';
 import type { WalRecord } from '@blockwright/wal';
 
-/** A record that the page, as it is, cannot have been followed by. PostgreSQL: `elog(PANIC, …)`, nbtxlog.c. */
+/** A record that the page, as it is, cannot have been followed by. PostgreSQL: `elog(PANIC, …)` of a resource manager. */
 export function cannotRedo(record: WalRecord, index: number, why: string): StorageError {
   const file = `${record.tablespace[index]}/${record.database[index]}/${record.relfilenode[index]}`;
   return new StorageError(
@@ -15,7 +17,7 @@ export function cannotRedo(record: WalRecord, index: number, why: string): Stora
   );
 }
 
-/** A record whose checksum is right, and that no B-tree has written. */
+/** A record whose checksum is right, and that no resource manager has written. */
 export function malformed(record: WalRecord, why: string): StorageError {
   return new StorageError('XX001', `the WAL record at ${lsnText(record.lsn)} cannot be replayed: ${why}`, {
     detail: 'The record is whole, by its checksum; but it is not as records of its kind are.',
@@ -23,13 +25,13 @@ export function malformed(record: WalRecord, why: string): StorageError {
   });
 }
 
-/** Index of the block reference with that id. @throws StorageError XX001 when there is none, or not of the main fork. */
-export function redoBlock(record: WalRecord, id: number): number {
+/** Index of the block reference with that id. @throws StorageError XX001 when there is none, or it is of another fork. */
+export function redoBlock(record: WalRecord, id: number, fork: ForkNumber = ForkNumber.main): number {
   const index = record.indexOf(id);
   if (index < 0) throw malformed(record, `it has no block reference ${id}`);
-  if (record.fork[index] !== ForkNumber.main) {
+  if (record.fork[index] !== fork) {
     const is = FORK_NAMES[record.fork[index] as ForkNumber];
-    throw malformed(record, `its block reference ${id} is of fork ${is}, not ${FORK_NAMES[ForkNumber.main]}`);
+    throw malformed(record, `its block reference ${id} is of fork ${is}, not ${FORK_NAMES[fork]}`);
   }
   return index;
 }
@@ -56,4 +58,9 @@ export function needBlockData(record: WalRecord, index: number, bytes: number): 
 /** What a page function refused, as the record's refusal. The caller throws the result. */
 export function refusedBy(error: unknown, record: WalRecord, index: number): unknown {
   return isStorageError(error) ? cannotRedo(record, index, error.message) : error;
+}
+
+/** @throws StorageError XX001 when the page's bounds cannot be believed: an image can have brought them. */
+export function needSaneBounds(m: PageMemory, base: number, g: BlockGeometry, record: WalRecord, index: number): void {
+  if (!pageBoundsAreSane(m, base, g)) throw cannotRedo(record, index, 'the bounds in its page header are damaged');
 }
