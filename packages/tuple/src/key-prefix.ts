@@ -24,7 +24,7 @@ import type { TupleMemory } from './memory.ts';
 import { int16At, int32At } from './types/integer.ts';
 import { readScaledQuick } from './types/numeric-scaled.ts';
 
-/** Bytes of a string that a prefix holds; what remains of 53 bits says how many there are. */
+/** Bytes of a string that a prefix holds: as many as 53 bits can. */
 const PREFIX_BYTES = 6;
 const HIGH_WORD = 4294967296;
 const NULL_PREFIX: number = Number.MAX_VALUE;
@@ -45,7 +45,7 @@ export function isPrefixWhole(type: ColumnType, { kind }: PlannedKey): boolean {
       return type.codec.vector === 'scaled';
     case KEY_BYTES:
     case KEY_BLANKS:
-      // A character has four bytes at most.
+      // A character has four bytes at most, and none is zero.
       return type.codec.characters === 1;
     default:
       return true;
@@ -105,11 +105,11 @@ function floatPrefix(value: number, infinite: number, nan: number): number {
   return value > 0 ? infinite : value < 0 ? 0 - infinite : nan;
 }
 
-/** The first bytes as a number, and how many there are, up to seven. */
+/** The first bytes as a number; zeros where there are fewer. */
 function bytesPrefix(u8: Uint8Array, at: number, size: number): number {
   let value = 0;
   for (let i = 0; i < PREFIX_BYTES; i++) value = value * 256 + (i < size ? u8[at + i] : 0);
-  return value * 8 + (size > PREFIX_BYTES ? PREFIX_BYTES + 1 : size);
+  return value;
 }
 
 function numericPrefix(type: ColumnType, u8: Uint8Array, at: number, size: number): number {

@@ -48,6 +48,8 @@ const WIDE_NUMERICS = [
   '1.0',
   '1.000000000000',
   '10000.0001',
+  '10000.9999',
+  '10001',
   '10000.00011',
   '99999999.9999',
   `1${'0'.repeat(300)}`,
@@ -79,15 +81,19 @@ function fitted(type: t.ColumnType, value: unknown): unknown {
 
 const similar = fc.stringMatching(/^(?:abcd|ab)?[abc\u0001é ]{0,7}$/);
 
+export interface KeyType extends TypedValues {
+  readonly extremes: readonly unknown[];
+}
+
 /** Every type that a key can have: what has no order is not among them. */
-export const KEY_TYPES: readonly TypedValues[] = TYPED_VALUES.filter(({ type }) => type.name !== 'xid').map((typed) => {
+export const KEY_TYPES: readonly KeyType[] = TYPED_VALUES.filter(({ type }) => type.name !== 'xid').map((typed) => {
   const extremes = extremesOf(typed);
   const choices: fc.Arbitrary<unknown>[] = [typed.value, fc.constantFrom(...extremes)];
   if (typed.type.name === 'text' || typed.type.sqlName === 'character varying') choices.push(similar);
   if (typed.type.name === 'bytea')
     choices.push(fc.array(fc.constantFrom(0, 1, 255), { maxLength: 9 }).map((a) => Uint8Array.from(a)));
   if (typed.type.name === 'numeric') choices.push(fc.integer({ min: -30, max: 30 }).map((v) => fitted(typed.type, v)));
-  return { type: typed.type, value: fc.oneof(...choices) };
+  return { type: typed.type, value: fc.oneof(...choices), extremes };
 });
 
 export const ASCENDING: t.KeyOrder = { descending: false, nullsFirst: false };
