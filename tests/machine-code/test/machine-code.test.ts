@@ -65,6 +65,7 @@ describe('the machine code', () => {
     'redo',
     'compaction',
     'TIDs',
+    'B-trees',
     'index-only scan',
   ] as const)('covers %s', (what) => {
     const some = {
@@ -85,6 +86,7 @@ describe('the machine code', () => {
       redo: ['RedoPages.fetch', 'RedoPages.init', 'BufferPool.pinZeroed', 'clearVisibilityBits'],
       compaction: ['pageRepairFragmentation', 'pageIndexMultiDelete', 'moveThroughScratch', 'moveRuns', 'sortItems'],
       TIDs: ['RadixTidStore.has', 'RadixTidStore.add', 'RadixTree.find', 'SortedArrayTidStore.has'],
+      'B-trees': ['collectItems', 'binarySearch', 'descend', 'BtreeScan.nextPage', 'BtreeLookup.next'],
       'index-only scan': [
         'index-only scan: window',
         'index-only scan: cursor, runs',

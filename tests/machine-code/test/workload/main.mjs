@@ -14,6 +14,7 @@ import { openTables, work } from './table.mjs';
 import { geometryTargets, tableTargets } from './targets.mjs';
 import { tidTargets } from './tids.mjs';
 import { traceTargets } from './trace.mjs';
+import { treeTargets } from './trees.mjs';
 import { dividingWalk, indexOnlyWalks, leafWalk } from './walks.mjs';
 
 const SIZES = [1024, 8192, 32_768];
@@ -26,6 +27,7 @@ try {
     ...geometryTargets,
     ...tableTargets(tables),
     ...tidTargets,
+    ...treeTargets,
     ...compactionTargets,
     ...changeTargets(directory, SIZES),
     ...indexOnlyWalks,
