@@ -10,8 +10,8 @@ import { NodeVfs } from '@blockwright/vfs';
 import { VisibilityMap } from '@blockwright/visibilitymap';
 
 /** How the map is asked. */
-export const LOOKUPS = ['unasked', 'window', 'multiplying', 'dividing'] as const;
-export type Lookup = (typeof LOOKUPS)[number];
+const LOOKUPS = ['unasked', 'window', 'multiplying', 'dividing'] as const;
+type Lookup = (typeof LOOKUPS)[number];
 
 /** What a look-up needs, by whose source it is told apart from the others: the loop around it is the same. */
 const BODIES: Readonly<Record<Lookup, string>> = {

@@ -33,7 +33,7 @@ import { HeapRows } from './heap-rows.ts';
 import type { XidRange } from './xids.ts';
 
 /** The table that an index is of. */
-export interface BtreeHeap {
+interface BtreeHeap {
   readonly reader: BlockReader;
   readonly name: string;
   /** Makes the index's tuples from the table's. */

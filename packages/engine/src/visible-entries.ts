@@ -6,26 +6,9 @@ import { HeapTableAccess } from '@blockwright/heap';
 import type { BtreeScan } from '@blockwright/nbtree';
 import type { Snapshot } from '@blockwright/transam';
 import type { VisibilityCursor } from '@blockwright/visibilitymap';
+import { allVisibleUntil } from './all-visible.ts';
 import type { QueryIndex } from './query-index.ts';
 import type { ScanStats } from './scan.ts';
-
-/** `VISIBILITYMAP_ALL_VISIBLE`, of this module's own: an imported one is fetched from its module at every use. */
-const ALL_VISIBLE = 1;
-
-/**
- * The first entry from `from` on, of `count`, whose block the map does not call all-visible; `count` when it does of all.
- * Entries that follow each other are often of one block, for which the map is asked once.
- */
-export function allVisibleUntil(blocks: Uint32Array, from: number, count: number, cursor: VisibilityCursor): number {
-  let last = from < count ? ~blocks[from] : 0;
-  for (let i = from; i < count; i++) {
-    const block = blocks[i] | 0;
-    if (block === last) continue;
-    last = block;
-    if ((cursor.status(block >>> 0) & ALL_VISIBLE) === 0) return i;
-  }
-  return count;
-}
 
 /** Goes through the pages of an index scan. Between two of its steps nothing is pinned: {@link pause} sees to that. */
 export class VisibleEntries {

@@ -6,6 +6,7 @@ export { btreeBulkDelete, btreeVacuumCleanup } from './bulk-delete.ts';
 export { compareKey, compareToTuple } from './compare.ts';
 export { btreeBuildEmpty } from './init-fork.ts';
 export { btreeInsert } from './insert.ts';
+export { BtreeLookup } from './lookup.ts';
 export { maskBtreePage } from './mask.ts';
 export {
   BTREE_MAGIC,
@@ -45,7 +46,6 @@ export {
 } from './page.ts';
 export { btreeRecords } from './records.ts';
 export { btreeResourceManager } from './redo.ts';
-export { BtreeLookup } from './lookup.ts';
 export { BtreeScan, type ScanOptions, type ScanRange } from './scan.ts';
 export type { SearchBound } from './scan-boundary.ts';
 export { binarySearch, checkPage, DescentStack, descend, descendToEnd, moveRight } from './search.ts';

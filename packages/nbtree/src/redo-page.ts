@@ -23,7 +23,7 @@ import { METADATA_BYTES } from './record-format.ts';
 import { isPosting, postingCount, postingOffset } from './tuples.ts';
 
 /** The least that a tuple has: TID and t_info. */
-export const LEAST_TUPLE_BYTES = 8;
+const LEAST_TUPLE_BYTES = 8;
 const TID_BYTES = 6;
 
 /** @throws StorageError XX001 unless the page's bounds are those of a B-tree's page. */

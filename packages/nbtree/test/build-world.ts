@@ -46,7 +46,7 @@ export interface WorldOptions {
   readonly heap?: HeapFile;
 }
 
-export interface HeapFile {
+interface HeapFile {
   readonly file: Uint8Array;
   readonly descriptor: TupleDescriptor;
   /** Which of its columns each of the index's is. */
@@ -180,7 +180,7 @@ function tuplesOf(file: Uint8Array, size: BlockSize): BuildScan {
 }
 
 /** An item of a page: a pivot tuple, a plain one, or a posting list. */
-export interface ReadItem {
+interface ReadItem {
   /** Block number, or of a posting list where it begins. */
   readonly block: number;
   readonly natts: number | undefined;

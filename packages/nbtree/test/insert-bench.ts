@@ -309,7 +309,7 @@ function compareItems(format: IndexTupleFormat, a: Item, b: Item): number {
 }
 
 /** As `expect(holds).toBe(true)`, which takes a microsecond even when it does. */
-export function must(holds: boolean, what: string): void {
+function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(what);
 }
 

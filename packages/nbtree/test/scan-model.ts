@@ -14,7 +14,7 @@ function order(a: Value, b: Value): number {
 }
 
 /** Order of the first `natts` values in an index. */
-export function orderOf(
+function orderOf(
   { keys = [], columns }: WorldOptions,
   a: readonly unknown[],
   b: readonly unknown[],
@@ -84,7 +84,7 @@ export function scanOf(world: BuildWorld, options: WorldOptions, range: ValueRan
 }
 
 /** The page of a scan, each entry as its TID and the bytes of its tuple with that TID. */
-export function entriesOf(scan: BtreeScan, count: number): string[] {
+function entriesOf(scan: BtreeScan, count: number): string[] {
   const entries: string[] = [];
   const { memory, positions, blocks, offsets } = scan;
   for (let i = 0; i < count; i++) entries.push(plainTuple(memory, positions[i], blocks[i], offsets[i]));

@@ -223,7 +223,7 @@ export class IndexBench {
   }
 }
 
-export function insertEntry(
+function insertEntry(
   index: BtreeIndex,
   former: IndexTupleFormer,
   options: IndexOptions,
@@ -495,7 +495,7 @@ function checkItems(
 }
 
 /** TIDs of a leaf's tuple. */
-export function tidsOf(m: PageMemory, pos: number): number[] {
+function tidsOf(m: PageMemory, pos: number): number[] {
   const count = isPosting(m, pos) ? postingCount(m, pos) : 1;
   return Array.from({ length: count }, (_, i) => {
     const at = isPosting(m, pos) ? nthTidAt(m, pos, i) : heapTidAt(m, pos);

@@ -26,7 +26,7 @@ export const dividingWalk = walk('division');
 
 /** The engine's own loop over the TIDs of a leaf page, and the one that takes them from the page. */
 const engine = import.meta.resolve('@blockwright/engine');
-const { allVisibleUntil } = await import(new URL('visible-entries.js', engine).href);
+const { allVisibleUntil } = await import(new URL('all-visible.js', engine).href);
 
 const scenesInOrder = BLOCK_SIZES.map((size) =>
   makeScene('sequential', BlockGeometry.of(size), { tids: 800, heapBlocks: 400_000, rounds: 30, seed: 1 }),
