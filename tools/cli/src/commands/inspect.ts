@@ -34,7 +34,12 @@ export function inspectCommand(context: Context): Command {
       ),
     )
     .addOption(new Option('--block-size <size>', 'where neither control file nor pages tell').argParser(blockSizeValue))
-    .addOption(new Option('--items', 'line pointers and tuple headers, or index entries, too (with --block always, but for --compact)'))
+    .addOption(
+      new Option(
+        '--items',
+        'line pointers and tuple headers, or index entries, too (with --block always, but for --compact)',
+      ),
+    )
     .addOption(new Option('--data', "with the items, their data's bytes"))
     .addOption(
       new Option(
