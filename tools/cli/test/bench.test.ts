@@ -116,7 +116,18 @@ test('words are wrapped at the width of the terminal', () => {
 test('bench list names the benchmarks, and their options as JSON', async () => {
   const { status, stdout } = await cli(['bench', 'list']);
   expect(status).toBe(0);
-  const names = ['scan', 'geometry', 'compactify', 'recovery', 'commit', 'checksum', 'tidstore'];
+  const names = [
+    'scan',
+    'geometry',
+    'compactify',
+    'recovery',
+    'commit',
+    'index',
+    'tpcb',
+    'narrow',
+    'checksum',
+    'tidstore',
+  ];
   expect(stdout).toMatch(
     new RegExp(`^benchmark +what it measures\n─+\n${names.map((name) => `${name} +.*\n`).join('')}$`),
   );

@@ -74,7 +74,7 @@ describe('text', () => {
     expect(status).toBe(0);
     expect(stdout).toMatch(/^file +kind +pages +checksums +items +tuples +map bits +found\n─+\nbase\/5\//);
     expect(stdout).toMatch(
-      /ours: \d+ files, .* tuples,\s+\d+\s+HOT\s+chains?,\s+\d+\s+map\s+bits\s+verified,\s+[\d,]+\s+tuples\s+against\s+the\s+commit\s+log:\s+no\s+fault\s+found\.\n$/s,
+      /ours: \d+ files, .* tuples,\s+\d+\s+HOT\s+chains?,\s+\d+\s+index\s+tuples,\s+\d+\s+map\s+bits\s+verified,\s+[\d,]+\s+tuples\s+against\s+the\s+commit\s+log,\s+\d+\s+index\s+entries\s+against\s+their\s+rows:\s+no\s+fault\s+found\.\n$/s,
     );
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(Math.max(80, root.length + 40));
   });

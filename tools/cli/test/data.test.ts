@@ -184,7 +184,7 @@ describe('controldata', () => {
     for (const args of [['controldata'], ['tables'], ['dump', 'lineitem']]) {
       const { status, stderr } = await cli([...args, '-D', directory]);
       expect(status).toBe(1);
-      expect(stderr).toMatch(/version 7.* 2/);
+      expect(stderr).toMatch(/version 7.* 3/);
     }
   });
 });

@@ -214,7 +214,8 @@ function flagsOf(name: string, spec: BenchmarkOption): Option[] {
 function optionHelp(spec: Exclude<BenchmarkOption, { type: 'boolean' }>): string {
   const notes: string[] = [];
   if (spec.type !== 'number' && spec.choices !== undefined) notes.push(`of ${spec.choices.join(', ')}`);
-  if (spec.default !== undefined && spec.default.toString() !== '') notes.push(`default: ${spec.default.toString()}`);
+  const preset = Array.isArray(spec.default) ? spec.default.join(', ') : spec.default?.toString();
+  if (preset !== undefined && preset !== '') notes.push(`default: ${preset}`);
   return notes.length === 0 ? spec.help : `${spec.help} (${notes.join('; ')})`;
 }
 
