@@ -1,7 +1,8 @@
 // An index of ours that grows by inserts and shrinks by bulk deletes over a heap of the server's; and two such files compared.
-import { TABLE_DEAD, TABLE_LIVE, type TableAccess } from '@blockwright/access';
+import { TABLE_ABSENT, TABLE_DEAD, TABLE_LIVE, type TableAccess } from '@blockwright/access';
 import { runSync } from '@blockwright/base';
 import {
+  BtreeScan,
   btIsDeleted,
   btLevel,
   btreeBulkDelete,
@@ -38,6 +39,8 @@ const keyOf = (block: number, offset: number): number => block * 0x10000 + offse
 class Rows {
   /** TIDs of rows that nobody sees any more, and whose entries may go. */
   readonly dead = new Set<number>();
+  /** The version that the transaction under way has replaced. */
+  leaving = -1;
 
   access(): TableAccess<Transaction, Snapshot> {
     const unused = (): never => {
@@ -50,7 +53,10 @@ class Rows {
       memory: pageMemory(new ArrayBuffer(8)),
       position: 0,
       length: 0,
-      uniqueCheck: (_, block, offset) => (this.dead.has(keyOf(block, offset)) ? TABLE_DEAD : TABLE_LIVE),
+      uniqueCheck: (_, block, offset) => {
+        if (keyOf(block, offset) === this.leaving) return TABLE_ABSENT;
+        return this.dead.has(keyOf(block, offset)) ? TABLE_DEAD : TABLE_LIVE;
+      },
       fetch: unused,
       release: unused,
       buildScan: unused,
@@ -91,16 +97,38 @@ export class GrownIndex {
     }
   }
 
-  /** A new version of a row whose old one is at `old`, dead from now on; `values` are the index's columns. */
-  update(values: readonly unknown[], old: Tid, { block, offset }: Tid, keyUnchanged: boolean): void {
+  /** Inserts the entry of a row at `tid`; `values` are the index's columns. */
+  add(values: readonly unknown[], { block, offset }: Tid, indexUnchanged = false): void {
     const { index, former } = this.own;
     const length = former.fromValues(values);
     const { memory } = former;
     memory.u16[0] = block >>> 16;
     memory.u16[1] = block & 0xffff;
     memory.u16[2] = offset;
-    btreeInsert(index, undefined as never, memory, 0, length, keyUnchanged);
-    this.rows.dead.add(keyOf(old.block, old.offset));
+    btreeInsert(index, undefined as never, memory, 0, length, indexUnchanged);
+  }
+
+  /** The entry of a new version of a row, in a transaction of its own: when it has committed, the version at `old` is dead. */
+  update(values: readonly unknown[], old: Tid, tid: Tid, indexUnchanged: boolean): void {
+    this.rows.leaving = keyOf(old.block, old.offset);
+    this.add(values, tid, indexUnchanged);
+    this.rows.dead.add(this.rows.leaving);
+    this.rows.leaving = -1;
+  }
+
+  /** A scan of the whole index that marks every entry that is dead to everybody. @returns how many */
+  kill(): number {
+    using scan = new BtreeScan(this.own.index, { tuples: false });
+    let killed = 0;
+    for (let count = scan.nextPage(); count > 0; count = scan.nextPage()) {
+      for (let i = 0; i < count; i++) {
+        if (!this.rows.dead.has(keyOf(scan.blocks[i], scan.offsets[i]))) continue;
+        scan.kill(i);
+        killed++;
+      }
+      scan.flushKilled();
+    }
+    return killed;
   }
 
   /** What a vacuum does after the rows at `tids` were deleted. */
