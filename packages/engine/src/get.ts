@@ -1,5 +1,6 @@
 // One row by its key: the key encoded, one way down the index, one look at the table, one row decoded. What it takes is made
 // once an index and used again: a look-up is over when the call returns, and calls nobody.
+import type { OffsetNumber } from '@blockwright/base';
 import { HeapTableAccess } from '@blockwright/heap';
 import { BtreeLookup } from '@blockwright/nbtree';
 import type { PageMemory } from '@blockwright/page';
@@ -30,7 +31,7 @@ export class KeyLookup {
     this.decoder = RowDecoder.for(index.descriptor, undefined, { fetchToast });
   }
 
-  /** Where {@link find} found the row: the TID by which the index knows it. */
+  /** Where {@link find} or {@link get} found the row: the TID by which the index knows it. */
   get block(): number {
     return this.entries.block;
   }
@@ -38,6 +39,9 @@ export class KeyLookup {
   get offset(): number {
     return this.entries.offset;
   }
+
+  /** The version of it that the snapshot sees: on the same block. */
+  version: OffsetNumber = 0;
 
   /** The row with this key that `snapshot` sees, or undefined. @throws TypeError or RangeError for what is no key. */
   get(key: unknown, snapshot: Snapshot, decoder: RowDecoder = this.decoder): Record<string, unknown> | undefined {
@@ -64,7 +68,8 @@ export class KeyLookup {
     keys.whole(key);
     entries.start(keys.memory, 0);
     while (entries.next()) {
-      if (access.fetch(entries.block, entries.offset, snapshot) !== 0) return true;
+      this.version = access.fetch(entries.block, entries.offset, snapshot);
+      if (this.version !== 0) return true;
       if (access.allDead) entries.dead();
     }
     return false;

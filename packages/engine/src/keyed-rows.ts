@@ -3,6 +3,7 @@ import { checkOptions } from '@blockwright/base';
 import type { CatalogEntry } from '@blockwright/catalog';
 import type { Snapshot } from '@blockwright/transam';
 import type { Core } from './core.ts';
+import type { KeyLookup } from './get.ts';
 import { indexCount } from './index-queries.ts';
 import type { ByKeyOptions, GetOptions, IndexCount, IndexCountOptions } from './index-range.ts';
 import type { TableDef } from './table.ts';
@@ -27,6 +28,12 @@ export function getRow(
   return indexes.lookupOf(entry, index).get(key, snapshot, decoder);
 }
 
+/** What looks rows up by the index that a statement names, or by the primary key. */
+export function lookupFor(core: Core, entry: CatalogEntry, options: ByKeyOptions): KeyLookup {
+  if (options !== NO_OPTIONS) checkOptions('a look-up by key', options, ['index']);
+  return core.indexes.lookupOf(entry, options.index);
+}
+
 /** Where it stands: the TID by which the index knows it. */
 export function findRow(
   core: Core,
@@ -35,8 +42,7 @@ export function findRow(
   options: ByKeyOptions,
   snapshot: Snapshot,
 ): Tid | undefined {
-  if (options !== NO_OPTIONS) checkOptions('a look-up by key', options, ['index']);
-  const lookup = core.indexes.lookupOf(entry, options.index);
+  const lookup = lookupFor(core, entry, options);
   return lookup.find(key, snapshot) ? { block: lookup.block, offset: lookup.offset } : undefined;
 }
 

@@ -49,7 +49,8 @@ export class RowFinder {
   private nextOffset: OffsetNumber = 0;
   private nextWriter: Xid = 0;
 
-  private set(block: BlockNumber, offset: OffsetNumber, root: OffsetNumber): void {
+  /** Takes what a look-up has found. */
+  set(block: BlockNumber, offset: OffsetNumber, root: OffsetNumber): void {
     this.block = block;
     this.offset = offset;
     this.root = root;

@@ -36,6 +36,13 @@ export function countRows(core: Core, entry: CatalogEntry, options: CountOptions
   return heapCount(relations.handleOf(entry), { map, snapshot, unknown: options.unknown });
 }
 
+/** A row that was just looked up. */
+export interface FoundRow {
+  /** The offset of the version that is seen, on the block of its TID. */
+  readonly version: OffsetNumber;
+  readonly row: Record<string, unknown>;
+}
+
 /** Writes rows for one transaction. */
 export class RowStatements {
   private readonly owner: DatabaseTransaction;
@@ -69,22 +76,31 @@ export class RowStatements {
     return count;
   }
 
-  update(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber, changes: Changes<TableDef>): boolean {
+  /** @param found what a look-up in this statement has found there */
+  update(
+    entry: CatalogEntry,
+    block: BlockNumber,
+    offset: OffsetNumber,
+    changes: Changes<TableDef>,
+    found?: FoundRow,
+  ): boolean {
     const { owner } = this;
     const names = columnNames(entry);
     if (typeof changes !== 'function') checkOptions(`a change of "${entry.name}"`, changes, names);
     const relation = owner.core.parts.relations.handleOf(entry);
     const decoder = decoderOf(entry);
     const writer = this.writerOf(entry);
-    return this.onVersion(entry, block, offset, (b, o, root, snapshot) => {
-      const row = heapFetch(relation, decoder, b, o, { snapshot });
+    let known = found?.row;
+    const write = (b: BlockNumber, o: OffsetNumber, root: OffsetNumber, snapshot: Snapshot): number => {
+      const row = known ?? heapFetch(relation, decoder, b, o, { snapshot });
+      known = undefined; // what it is when another one was committed meanwhile, only the table says
       if (row === undefined) return TM_INVISIBLE;
       const changed = typeof changes === 'function' ? changes(row) : changes;
       if (changed === undefined) return UNCHANGED;
       if (typeof changes === 'function') checkOptions(`a change of "${entry.name}"`, changed, names);
       let verdict: number;
       try {
-        verdict = writer.updateRow(owner.inner, b, o, valuesOf({ ...row, ...changed }, names), snapshot);
+        verdict = writer.updateRow(owner.inner, b, o, changedValuesOf(row, changed, names), snapshot);
         if (verdict === TM_OK) {
           owner.changes++;
           writer.updateEntries(owner.inner);
@@ -98,7 +114,8 @@ export class RowStatements {
         owner.lastOffset = writer.heap.wasHot ? root : writer.offset;
       }
       return verdict;
-    });
+    };
+    return this.onVersion(entry, block, offset, write, found?.version);
   }
 
   delete(entry: CatalogEntry, block: BlockNumber, offset: OffsetNumber): boolean {
@@ -119,15 +136,17 @@ export class RowStatements {
     block: BlockNumber,
     offset: OffsetNumber,
     write: (block: BlockNumber, offset: OffsetNumber, root: OffsetNumber, snapshot: Snapshot) => number,
+    found: OffsetNumber = 0,
   ): boolean {
     const { owner } = this;
     checkTid(entry, block, offset);
     const relation = owner.core.parts.relations.handleOf(entry);
-    for (;;) {
+    for (let known = found; ; known = 0) {
       let isVersion = false;
       const snapshot = owner.inner.snapshot();
       try {
-        if (!finder.find(relation, block, offset, snapshot)) return false;
+        if (known !== 0) finder.set(block, known, offset);
+        else if (!finder.find(relation, block, offset, snapshot)) return false;
         isVersion = finder.block !== block || finder.offset !== offset;
         const verdict = write(finder.block, finder.offset, finder.root, snapshot);
         if (verdict === TM_OK) {
@@ -182,6 +201,11 @@ const decoders = new WeakMap<CatalogEntry, RowDecoder>();
 
 function valuesOf(row: object, names: readonly string[]): unknown[] {
   return names.map((name) => (row as Record<string, unknown>)[name]);
+}
+
+/** Of the row with the changes made to it. */
+function changedValuesOf(row: object, changes: object, names: readonly string[]): unknown[] {
+  return names.map((name) => ((Object.hasOwn(changes, name) ? changes : row) as Record<string, unknown>)[name]);
 }
 
 /**

@@ -22,7 +22,7 @@ import type {
   IndexScanOptions,
   PrimaryKey,
 } from './index-range.ts';
-import { countByIndex, findRow, getRow, NO_OPTIONS } from './keyed-rows.ts';
+import { countByIndex, findRow, getRow, lookupFor, NO_OPTIONS } from './keyed-rows.ts';
 import { checkLoadOptions, type LoadBatch, type LoadOptions, TableLoad } from './load.ts';
 import { countRows, fetchRow, RowStatements } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
@@ -169,8 +169,18 @@ export class DatabaseTransaction implements Disposable {
   ): boolean {
     return this.write('update', () => {
       const entry = this.entryOf(definition);
-      const tid = this.rowWithKey(entry, key, options);
-      return tid !== undefined && this.rows.update(entry, tid.block, tid.offset, changes as Changes<TableDef>);
+      this.refuseNewerIndex(entry, options.index);
+      const lookup = lookupFor(this.core, entry, options);
+      const snapshot = this.snapshot();
+      let row: Record<string, unknown> | undefined;
+      try {
+        row = lookup.get(key, snapshot);
+      } finally {
+        snapshot.release();
+      }
+      if (row === undefined) return false;
+      const { block, offset, version } = lookup;
+      return this.rows.update(entry, block, offset, changes as Changes<TableDef>, { version, row });
     });
   }
 
