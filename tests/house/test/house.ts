@@ -74,8 +74,9 @@ export const PACKAGES_WITHOUT_NODE = [
   'packages/tuple',
 ];
 
-/** Product code that may make code: the decoder of a tuple, and the benchmark's variant with literal constants. */
-export const FILES_THAT_GENERATE_CODE = /^packages\/tuple\/src\/|^benchmarks\/geometry\/src\/variants\.ts$/;
+/** Product code that may make code: the decoder of a tuple, and the benchmarks' variants of a loop, each of its own code. */
+export const FILES_THAT_GENERATE_CODE =
+  /^packages\/tuple\/src\/|^benchmarks\/geometry\/src\/variants\.ts$|^benchmarks\/scan\/src\/index-variants\.ts$/;
 
 /**
  * Where a number that looks like a constant of a block size is something else: digits of a numeric, the history that pglz

@@ -32,10 +32,13 @@ describe('npm start', () => {
   const sizes = '--block-sizes=1kB,2kB,4kB,8kB,16kB,32kB';
 
   test('runs the scan benchmark at every block size, and what it is given comes last', () => {
-    expect(mainJobArguments([])).toEqual(['bench', 'scan', sizes, '--scale=0.01']);
-    expect(mainJobArguments(['--scale=0.1'])).toEqual(['bench', 'scan', sizes, '--scale=0.1']);
-    expect(mainJobArguments(['--scale', '1', '--json'])).toEqual(['bench', 'scan', sizes, '--scale', '1', '--json']);
-    expect(mainJobArguments(['--block-sizes=8kB'])).toEqual(['bench', 'scan', '--scale=0.01', '--block-sizes=8kB']);
+    const scan = ['bench', 'scan'];
+    const queries = '--queries=count,judged,q6,q1,keys,keysum';
+    expect(mainJobArguments([])).toEqual([...scan, sizes, '--scale=0.01', queries]);
+    expect(mainJobArguments(['--scale=0.1'])).toEqual([...scan, sizes, queries, '--scale=0.1']);
+    expect(mainJobArguments(['--scale', '1', '--json'])).toEqual([...scan, sizes, queries, '--scale', '1', '--json']);
+    expect(mainJobArguments(['--block-sizes=8kB'])).toEqual([...scan, '--scale=0.01', queries, '--block-sizes=8kB']);
+    expect(mainJobArguments(['--queries=q6'])).toEqual([...scan, sizes, '--scale=0.01', '--queries=q6']);
   });
 
   test.each(['0.05', '', 'x', '0', '-1', '2', 'NaN', 'Infinity'])('refuses scale "%s" before it builds', (scale) => {

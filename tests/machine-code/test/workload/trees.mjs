@@ -44,6 +44,7 @@ function openTree(size) {
         const length = encoder.encode([keyOf(i)], row.u8, 0);
         use(row, 0, length, i >> 4, (i & 15) + 1, true);
       }
+      yield* [];
       return { tuples: ROWS };
     },
   };
