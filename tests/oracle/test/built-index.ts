@@ -16,7 +16,7 @@ import {
   pageSetLsn,
 } from '@blockwright/page';
 import { StorageManager } from '@blockwright/smgr';
-import type { Snapshot, Transaction } from '@blockwright/transam';
+import type { Snapshot, Transaction, Transactions } from '@blockwright/transam';
 import { IndexTupleFormat, IndexTupleFormer, type KeyOrder, TupleDescriptor } from '@blockwright/tuple';
 import { MemoryVfs } from '@blockwright/vfs/memory';
 import { SERVER_BLOCK_SIZE } from './oracle.ts';
@@ -47,6 +47,7 @@ export function ownIndex(
   table: TupleDescriptor,
   shape: IndexShape,
   access: TableAccess<Transaction, Snapshot>,
+  transactions?: Transactions,
 ): OwnIndex {
   const vfs = new MemoryVfs();
   for (const path of ['/data', '/data/base', '/data/base/5']) vfs.mkdir(path);
@@ -63,6 +64,7 @@ export function ownIndex(
     isUnique: shape.isUnique ?? false,
     deduplicate: shape.deduplicate ?? true,
     table: access,
+    transactions,
   });
   return { index, former, vfs, bytes: () => fileOf(relation) };
 }

@@ -23,7 +23,7 @@ import {
   pageMaxOffset,
   pageMemory,
 } from '@blockwright/page';
-import type { Snapshot, Transaction } from '@blockwright/transam';
+import type { Snapshot, Transaction, Transactions } from '@blockwright/transam';
 import type { TupleDescriptor } from '@blockwright/tuple';
 import { type IndexShape, type OwnIndex, ownIndex } from './built-index.ts';
 import { SERVER_BLOCK_SIZE } from './oracle.ts';
@@ -77,9 +77,11 @@ class Rows {
 export class GrownIndex {
   private readonly rows = new Rows();
   private readonly own: OwnIndex;
+  /** Nobody but a vacuum is about: pages that it deletes, the next one can free. */
+  private readonly transactions = { nextXid: 1000, nextXidEpoch: 0, horizon: (): number => this.transactions.nextXid };
 
   constructor(table: TupleDescriptor, shape: IndexShape) {
-    this.own = ownIndex(table, shape, this.rows.access());
+    this.own = ownIndex(table, shape, this.rows.access(), this.transactions as unknown as Transactions);
     this.own.index.create();
   }
 
@@ -134,6 +136,7 @@ export class GrownIndex {
   /** What a vacuum does after the rows at `tids` were deleted. */
   vacuum(tids: readonly Tid[]): void {
     const { index } = this.own;
+    this.transactions.nextXid++;
     const dead = new Set(tids.map(({ block, offset }) => keyOf(block, offset)));
     const stats = runSync(btreeBulkDelete(index, (block, offset) => dead.has(keyOf(block, offset))));
     runSync(btreeVacuumCleanup(index, stats));

@@ -3,6 +3,7 @@ import type { PostgresServer } from '@blockwright/peers';
 import { type ColumnType, int4, int8, type KeyOrder, TupleDescriptor, text } from '@blockwright/tuple';
 import fc from 'fast-check';
 import type { IndexShape } from './built-index.ts';
+import type { Tid } from './grown-index.ts';
 import { TYPE_CASES } from './values.ts';
 
 const ASC: KeyOrder = { descending: false, nullsFirst: false };
@@ -139,4 +140,12 @@ export async function deleteRows(server: PostgresServer, { name }: GrownTable): 
   await server.query(
     `DELETE FROM ${name} WHERE i % 3 = 1 OR v > ${nth(1)} AND v < ${nth(3)} OR i % 1000000 BETWEEN 800 AND 2000`,
   );
+}
+
+/** Where the rows of a table are, by their number, in the order in which they came. */
+export async function tidsOf(server: PostgresServer, { name }: GrownTable): Promise<Map<number, Tid>> {
+  const rows = await server.query(
+    `SELECT i, (ctid::text::point)[0]::int4 AS block, (ctid::text::point)[1]::int4 AS o FROM ${name} ORDER BY i`,
+  );
+  return new Map(rows.map(({ i, block, o }) => [Number(i), { block: Number(block), offset: Number(o) }]));
 }

@@ -5,7 +5,15 @@ import { readFileSync } from 'node:fs';
 import type { PostgresServer } from '@blockwright/peers';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type Counts, countsOf, GrownIndex, type Tid, treeDifference } from './grown-index.ts';
-import { createIndexes, deleteRows, type GrownTable, indexName, orderTables, typeTables } from './index-cases.ts';
+import {
+  createIndexes,
+  deleteRows,
+  type GrownTable,
+  indexName,
+  orderTables,
+  tidsOf,
+  typeTables,
+} from './index-cases.ts';
 import { describe, it, putInPlace, startOracle } from './oracle.ts';
 
 /** To repeat a run: `ORACLE_SEED=… vitest run test/index-grown.test.ts`. */
@@ -52,13 +60,13 @@ afterAll(() => server?.close(), 60_000);
 async function growth(stage: Stage, round: number): Promise<void> {
   const before: Record<string, number> = {};
   for (const table of TABLES) {
-    before[table.name] = (await tids(table)).size;
+    before[table.name] = (await tidsOf(server, table)).size;
     await table.insert(server, round);
   }
   await server.query('CHECKPOINT');
   for (const table of TABLES) {
     const heap = readFileSync(await server.relationPath(table.name));
-    const added = [...(await tids(table)).values()].slice(before[table.name]);
+    const added = [...(await tidsOf(server, table)).values()].slice(before[table.name]);
     table.shapes.forEach((_, i) => {
       grown[indexName(table, i)].insert(heap, added);
     });
@@ -69,27 +77,19 @@ async function growth(stage: Stage, round: number): Promise<void> {
 async function vacuumed(stage: Stage): Promise<void> {
   const before: Record<string, Map<number, Tid>> = {};
   for (const table of TABLES) {
-    before[table.name] = await tids(table);
+    before[table.name] = await tidsOf(server, table);
     await deleteRows(server, table);
     await server.query(`VACUUM (INDEX_CLEANUP on, PARALLEL 0) ${table.name}`);
   }
   await server.query('CHECKPOINT');
   for (const table of TABLES) {
-    const left = await tids(table);
+    const left = await tidsOf(server, table);
     const dead = [...before[table.name]].filter(([i]) => !left.has(i)).map(([, tid]) => tid);
     table.shapes.forEach((_, i) => {
       grown[indexName(table, i)].vacuum(dead);
     });
   }
   await judge(stage);
-}
-
-/** Where the rows are, in the order in which they came. */
-async function tids({ name }: GrownTable): Promise<Map<number, Tid>> {
-  const rows = await server.query(
-    `SELECT i, (ctid::text::point)[0]::int4 AS block, (ctid::text::point)[1]::int4 AS o FROM ${name} ORDER BY i`,
-  );
-  return new Map(rows.map(({ i, block, o }) => [Number(i), { block: Number(block), offset: Number(o) }]));
 }
 
 /**
@@ -213,7 +213,7 @@ describe('the cases', () => {
   it('canary: the same rows in another order make another file', async () => {
     const table = TABLES.find(({ name }) => name === 'in_no_order') as GrownTable;
     const heap = readFileSync(await server.relationPath(table.name));
-    const rows = [...(await tids(table)).values()];
+    const rows = [...(await tidsOf(server, table)).values()];
     const [one, two] = [rows, [...rows].reverse()].map((order) => {
       const index = new GrownIndex(table.descriptor, table.shapes[0]);
       index.insert(heap, order);
