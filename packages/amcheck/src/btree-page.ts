@@ -222,7 +222,8 @@ export class BtreePageCheck {
     const { rows, unique, format } = this;
     const { memory: m, base } = this.pages;
     for (let o = first; o <= last; o++) {
-      if (!this.hasItem(o)) continue;
+      // A dead entry stands for nothing: no search gives it.
+      if (!this.hasItem(o) || lpFlags(linePointer(m, base, o)) === LP_DEAD) continue;
       const pos = itemPosition(m, base, o);
       if (indexTupleSize(m, pos) !== lpLength(linePointer(m, base, o))) continue;
       if (unique !== undefined && format !== undefined) this.orRefused(block, () => unique.beginTuple(m, pos));

@@ -24,6 +24,7 @@ import {
   indexTupleInfo,
   indexTupleSize,
   isHeapOnly,
+  RowDecoder,
   type TupleMemory,
   tupleInfomask2,
 } from '@blockwright/tuple';
@@ -78,6 +79,9 @@ export class HeapRows {
   /** Four numbers a doubt: heap block and offset, index block and offset. */
   private readonly doubts: number[] = [];
   private said = 0;
+  /** Columns that the index only carries along, and what reads them. */
+  private readonly carried: readonly number[];
+  private readonly carriedDecoder: RowDecoder;
   private unsaid = 0;
 
   /** @param pages of the index */
@@ -85,6 +89,9 @@ export class HeapRows {
     this.options = options;
     this.pages = pages;
     this.chain = new ChainWalk(options.fates);
+    const { format } = options.former;
+    this.carried = Array.from({ length: format.columnCount - format.keyCount }, (_, i) => format.keyCount + i);
+    this.carriedDecoder = RowDecoder.for(format.descriptor, this.carried, { layout: 'index' });
     const { blockCount } = options.reader;
     this.starts = new Uint32Array(blockCount + 1);
     this.isUnknown = new Uint8Array(blockCount);
@@ -300,7 +307,16 @@ export class HeapRows {
     const { format, memory } = former;
     const pos = pages.base + lpOffset(linePointer(pages.memory, pages.base, offset));
     try {
-      return format.firstDifferentImage(memory, 0, pages.memory, pos, format.keyCount) > format.keyCount;
+      if (format.firstDifferentImage(memory, 0, pages.memory, pos, format.keyCount) <= format.keyCount) return false;
+      if (this.carried.length === 0) return true;
+      const decoder = this.carriedDecoder;
+      const expected = decoder.array(memory, 0, former.length);
+      const found = decoder.array(pages.memory, pos, indexTupleSize(pages.memory, pos));
+      return this.carried.every((column, i) => {
+        const { type } = format.descriptor.columns[column];
+        const [a, b] = [expected[i], found[i]];
+        return a === null || b === null ? a === b : type.toText(a) === type.toText(b);
+      });
     } catch (error) {
       if (!isStorageError(error)) throw error;
       return false;
