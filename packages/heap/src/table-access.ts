@@ -5,13 +5,24 @@ import { TABLE_ABSENT, TABLE_DEAD, TABLE_IN_PROGRESS, TABLE_LIVE } from '@blockw
 import {
   type BlockNumber,
   type BufferId,
+  fromWords,
   INVALID_XID,
   type OffsetNumber,
   type Steps,
   StorageError,
   type Xid,
 } from '@blockwright/base';
-import { LP_NORMAL, LP_REDIRECT, linePointer, lpFlags, lpLength, lpOffset, type PageMemory } from '@blockwright/page';
+import {
+  LP_NORMAL,
+  LP_REDIRECT,
+  linePointer,
+  lpFlags,
+  lpLength,
+  lpOffset,
+  type PageMemory,
+  pageLsnHigh,
+  pageLsnLow,
+} from '@blockwright/page';
 import type { Snapshot, Transaction, Transactions } from '@blockwright/transam';
 import {
   isHeapOnly,
@@ -176,7 +187,7 @@ export class HeapTableAccess implements TableAccess<Transaction, Snapshot> {
 
   /**
    * Along the chain that begins at `offset`, to the first member that is there for whom it is asked; 0 when none is, and
-   * {@link allDead} says whether all are dead to everybody.
+   * {@link allDead} says whether all are dead to everybody, and a crash cannot change it.
    */
   private walk(
     m: PageMemory,
@@ -195,20 +206,20 @@ export class HeapTableAccess implements TableAccess<Transaction, Snapshot> {
     let previousXmax: Xid = INVALID_XID;
     this.allDead = true;
     for (let steps = 0; steps <= lines; steps++) {
-      if (at < 1 || at > lines) return 0;
+      if (at < 1 || at > lines) return this.nothing(m, base);
       const lp = linePointer(m, base, at);
       if (!leadsToTuple(lp, lower, geometry.size)) {
         if (lpFlags(lp) === LP_NORMAL) throw corruptLinePointer(name, block, at, lpOffset(lp), lpLength(lp));
-        if (lpFlags(lp) !== LP_REDIRECT || !isStart) return 0;
+        if (lpFlags(lp) !== LP_REDIRECT || !isStart) return this.nothing(m, base);
         at = lpOffset(lp);
         isStart = false;
         continue;
       }
       const pos = base + lpOffset(lp);
       const infomask2 = tupleInfomask2(m, pos);
-      if (isStart && isHeapOnly(infomask2)) return 0;
+      if (isStart && isHeapOnly(infomask2)) return this.nothing(m, base);
       // Another tuple may have been put where the chain once went on: after an update that was rolled back.
-      if (previousXmax !== INVALID_XID && tupleXmin(m, pos) !== previousXmax) return 0;
+      if (previousXmax !== INVALID_XID && tupleXmin(m, pos) !== previousXmax) return this.nothing(m, base);
       if (this.isThere(m, pos, whom, snapshot)) {
         this.allDead = false;
         return at;
@@ -223,6 +234,16 @@ export class HeapTableAccess implements TableAccess<Transaction, Snapshot> {
     throw new StorageError('XX001', `relation "${name}", block ${block}, offset ${offset}: the HOT chain has no end`, {
       hint: 'Run "blockwright check" on the file to see all that is damaged, and restore it from a copy.',
     });
+  }
+
+  /**
+   * What the line pointers alone say of a row, that it is gone, its page has from pruning: a crash that loses that, and the
+   * commit behind it, brings the row back.
+   */
+  private nothing(m: PageMemory, base: number): 0 {
+    if (!this.allDead || !this.relation.isLogged) return 0;
+    this.allDead = this.transactions.outlivesCrash(fromWords(pageLsnHigh(m, base), pageLsnLow(m, base)));
+    return 0;
   }
 
   private isThere(m: PageMemory, pos: number, whom: number, snapshot: Snapshot | undefined): boolean {

@@ -73,6 +73,49 @@ describe.each(BLOCK_SIZES)('a heap of %i-byte blocks', (size) => {
     expect(access.uniqueCheck(undefined, writer.block, writer.offset)).toBe(TABLE_DEAD);
   });
 
+  it.each([
+    [false, TABLE_ABSENT],
+    [true, TABLE_DEAD],
+  ])('calls a pruned row dead only once no crash can bring it back; unlogged: %s', (unlogged, before) => {
+    const bench = new WritingBench(size, { unlogged });
+    const { writer, transactions, relation, pool, wal } = bench;
+    const access = new HeapTableAccess(relation, transactions);
+    bench.run((tx) => writer.insert(tx, row(1)));
+    const { block, offset } = writer;
+    bench.run((tx, snapshot) => writer.update(tx, block, offset, row(1, 1), snapshot, true));
+    const at = writer.offset;
+    const prune = (): void => {
+      const id = pool.pin(relation.main, block);
+      heapPrunePage(relation, id, transactions);
+      pool.unpin(id);
+    };
+    prune(); // the root leads on
+    const tx = transactions.begin({ synchronousCommit: false });
+    const seen = tx.snapshot();
+    expect(writer.delete(tx, block, at, seen)).toBe(TM_OK);
+    seen.release();
+    tx.commit();
+    prune(); // nothing of it is left
+    const look = (): [number, boolean] => {
+      const snapshot = transactions.snapshot();
+      expect(access.fetch(block, offset, snapshot)).toBe(0);
+      access.release();
+      snapshot.release();
+      return [access.uniqueCheck(undefined, block, offset), access.allDead];
+    };
+    expect(look()).toEqual([before, before === TABLE_DEAD]);
+    wal.flush(wal.insertedUpTo);
+    expect(look()).toEqual([TABLE_DEAD, true]);
+
+    // Of commits that were waited for, the pruning itself may be lost: the rows are as dead without it.
+    bench.run((inserting) => writer.insert(inserting, row(2)));
+    const second = writer.offset;
+    bench.run((deleting, snapshot) => writer.delete(deleting, block, second, snapshot));
+    prune();
+    if (!unlogged) expect(wal.flushedUpTo).toBeLessThan(wal.insertedUpTo);
+    expect(access.uniqueCheck(undefined, block, second)).toBe(TABLE_DEAD);
+  });
+
   it('agrees with a model: what is seen, what is dead, what a new index needs', () => {
     const step = fc.record({
       what: fc.constantFrom('insert', 'update', 'hot', 'delete', 'abort', 'look', 'forget', 'prune'),

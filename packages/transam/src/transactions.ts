@@ -1,6 +1,6 @@
 // All transactions of one process: which are open, which xids are in progress, what the next xid is, and what nobody can
 // see any more. PostgreSQL: varsup.c, procarray.c.
-import { FIRST_NORMAL_XID, type RelationLocator, StorageError, uint32, type Xid } from '@blockwright/base';
+import { FIRST_NORMAL_XID, type Lsn, type RelationLocator, StorageError, uint32, type Xid } from '@blockwright/base';
 import { type CommitLog, XID_COMMITTED } from './commit-log.ts';
 import type { MultiXacts } from './multixacts.ts';
 import { RowLocks } from './row-locks.ts';
@@ -169,6 +169,15 @@ export class Transactions {
     const { commitLog, wal } = this;
     if (wal === undefined || commitLog.isFlushed) return true;
     return commitLog.lsnOf(xid) <= wal.flushedUpTo;
+  }
+
+  /**
+   * Whether what a page of this LSN says of those that committed outlives a crash: every commit is on the disk, or all that
+   * was done to the page, pruning too. What it tells may be noted elsewhere then, without a record.
+   */
+  outlivesCrash(pageLsn: Lsn): boolean {
+    const { commitLog, wal } = this;
+    return wal === undefined || commitLog.isFlushed || pageLsn <= wal.flushedUpTo;
   }
 
   /** The transaction that `xid` belongs to, itself or as a savepoint, while it is in progress. */
