@@ -89,6 +89,7 @@ export class TableLocks {
       users.delete(owner);
       if (users.size === 0) this.users.delete(oid);
     }
+    if (this.exclusions.size === 0 && this.names.size === 0) return;
     for (const held of [this.exclusions, this.names] as Map<unknown, Held>[]) {
       for (const [key, { owner: holder, level: taken }] of held) {
         if (holder === owner && taken >= level) held.delete(key);

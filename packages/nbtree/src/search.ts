@@ -186,11 +186,17 @@ export function binarySearch(
   const least = key.nextkey ? 0 : 1;
   const upper = pageUpper(m, base);
   const special = pageSpecial(m, base);
+  // Items of a leaf have all attributes: without a TID to compare, nothing else decides.
+  const isPlain = isLeaf && key.heapOffset === 0;
+  const { compare } = index.format;
+  const { memory, pos, natts } = key;
   while (high > low) {
     const middle = low + ((high - low) >>> 1);
     const lp = linePointer(m, base, middle);
     if (!itemIsInBounds(lp, upper, special)) throw wildLinePointer(index, lp, middle, block);
-    if (compareToTuple(index, key, m, base + (lp & 0x7fff)) >= least) low = middle + 1;
+    const at = base + (lp & 0x7fff);
+    const order = isPlain ? compare(memory, pos, m, at, natts) : compareToTuple(index, key, m, at);
+    if (order >= least) low = middle + 1;
     else high = middle;
   }
   return isLeaf ? low : low - 1;
