@@ -57,6 +57,8 @@ describe.each(BLOCK_SIZES)('a heap page of %i bytes', (size) => {
         tuples: 8,
         decodedTuples: 8,
         judgedTuples: 0,
+        indexTuples: 0,
+        heldEntries: 0,
         hotChains: 0,
         hotLinks: 0,
         mapBits: 0,
