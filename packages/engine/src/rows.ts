@@ -37,7 +37,7 @@ export function countRows(core: Core, entry: CatalogEntry, options: CountOptions
 }
 
 /** A row that was just looked up. */
-export interface FoundRow {
+interface FoundRow {
   /** The offset of the version that is seen, on the block of its TID. */
   readonly version: OffsetNumber;
   readonly row: Record<string, unknown>;

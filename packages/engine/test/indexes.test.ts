@@ -175,6 +175,30 @@ describe('an update', () => {
     checkIndexes(db, parts);
     db.close();
   });
+
+  it('by a key gets the row as it is now, whatever the function that changes it does meanwhile', () => {
+    const db = open();
+    db.createTable(parts);
+    db.insert(parts, rows(50));
+    for (const key of ['size', 'name'] as const) {
+      const seen: unknown[] = [];
+      const tx = db.begin();
+      const isUpdated = tx.updateByKey(parts, 7n, (part) => {
+        seen.push(part.size);
+        for (let id = 20n; id < 25n; id++) tx.get(parts, id); // the same index, asked for others
+        // Another one commits first, at the first call: on the page, or with new entries.
+        if (seen.length === 1) db.updateByKey(parts, 7n, key === 'size' ? { size: 70 } : { size: 71, name: 'seven' });
+        return { size: part.size + 1 };
+      });
+      expect(isUpdated).toBe(true);
+      tx.commit();
+      expect(seen).toEqual(key === 'size' ? [7, 70] : [71, 71]);
+      expect(db.get(parts, 7n)?.size).toBe(key === 'size' ? 71 : 72);
+      checkIndexes(db, parts);
+    }
+    expect(db.get(parts, 20n)).toEqual(row(20));
+    db.close();
+  });
 });
 
 describe('an index that is created', () => {
