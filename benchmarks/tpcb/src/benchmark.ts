@@ -37,6 +37,9 @@ const CONFLICTS =
   'a transaction that meets a row of another client is rolled back and begun again (retries); PostgreSQL waits instead';
 /** Transactions by which the speed of each is guessed, so that samples last equally long. */
 const TRIAL_TRANSACTIONS = 64;
+/** Before anything is timed, each runs so many transactions, or so long: until then its code is compiled. */
+const WARM_TRANSACTIONS = 6000;
+const MOST_WARM_MS = 1500;
 const LEAST_TRANSACTIONS = 32;
 
 const whole = (value: unknown): string => Math.round(Number(value)).toLocaleString('en');
@@ -201,12 +204,18 @@ class Mode {
 
   /** Guesses how many transactions a sample of `seconds` takes. */
   async sizeSample(seconds: number): Promise<void> {
-    await this.driver.run(TRIAL_TRANSACTIONS);
     const start = performance.now();
-    await this.driver.run(TRIAL_TRANSACTIONS);
-    const each = (performance.now() - start) / TRIAL_TRANSACTIONS;
+    const warmMs = Math.min(MOST_WARM_MS, seconds * 10_000);
+    let committed = 0;
+    let each = 0;
+    do {
+      const began = performance.now();
+      await this.driver.run(TRIAL_TRANSACTIONS);
+      each = (performance.now() - began) / TRIAL_TRANSACTIONS;
+      committed += TRIAL_TRANSACTIONS;
+    } while (committed < WARM_TRANSACTIONS && performance.now() - start < warmMs);
     this.transactions = Math.max(LEAST_TRANSACTIONS, Math.ceil((seconds * 1000) / each));
-    committedOf.set(this.subject, (committedOf.get(this.subject) ?? 0) + 2 * TRIAL_TRANSACTIONS);
+    committedOf.set(this.subject, (committedOf.get(this.subject) ?? 0) + committed);
   }
 
   variant(): Variant<Sample> {
