@@ -40,7 +40,8 @@ export function makeFiles(tx: DatabaseTransaction, file: RelationFileEntry): voi
 
 /**
  * Keeps everybody else from a table until the transaction ends.
- * @throws StorageError 55006 or 55P03 when anybody but this transaction uses it, or a scan of its own does.
+ * @throws StorageError 55006 or 55P03 when anybody but this transaction uses it, or a scan of its own does, or a statement
+ *   that is under way writes it. PostgreSQL: `CheckTableNotInUse`, tablecmds.c.
  */
 export function exclude(tx: DatabaseTransaction, entry: CatalogEntry, doing: string): void {
   refuseWhileUsed(tx, entry, doing);
@@ -51,6 +52,13 @@ export function exclude(tx: DatabaseTransaction, entry: CatalogEntry, doing: str
 /** @throws StorageError as {@link exclude}, which notes what this only asks. */
 export function refuseWhileUsed(tx: DatabaseTransaction, entry: CatalogEntry, doing: string): void {
   tx.core.locks.refuseUsed(entry, tx, doing);
+  if (tx.writing.some(({ oid }) => oid === entry.oid)) {
+    throw new StorageError(
+      '55006',
+      `table "${entry.name}" cannot be ${doing}: a statement of this transaction writes its rows`,
+      { detail: 'The rows or changes that it was given come from a function, and that has asked for it.' },
+    );
+  }
   for (const scan of tx.core.scans) {
     if (scan.relfilenode !== entry.relfilenode) continue;
     throw new StorageError('55006', `table "${entry.name}" cannot be ${doing}: a scan of this transaction uses it`, {

@@ -117,7 +117,7 @@ export class IndexCreation implements LongWork<IndexInfo> {
 /** @throws StorageError 42501 for an index of a catalog, 55006 or 55P03 when somebody else uses its table. */
 export function dropIndex(tx: DatabaseTransaction, { table, index }: FoundIndex): void {
   refuseCatalog(table);
-  exclude(tx, table, 'indexed');
+  exclude(tx, table, `stripped of index "${index.name}"`);
   tx.core.locks.takeName(index.name, tx, tx.inner.level);
   tx.changes++;
   tx.inner.removeAtCommit(locatorOf(index.relfilenode));

@@ -83,6 +83,8 @@ export class DatabaseTransaction implements Disposable {
   lastWasHot = false;
   /** @internal Changes made so far: tells a statement that failed half-way from one that did nothing. */
   changes = 0;
+  /** @internal Tables whose rows statements under way write, with the indexes that they had when each began. */
+  readonly writing: CatalogEntry[] = [];
   private readonly rows: RowStatements;
   /** What goes on over several steps. */
   private work: LongWork<unknown> | undefined = undefined;
@@ -121,7 +123,7 @@ export class DatabaseTransaction implements Disposable {
    *   the wrong type, or a row with a column that the table has not.
    */
   insert<Table extends TableDef>(definition: Table, rows: Iterable<Row<Table>>, options: InsertOptions = {}): number {
-    return this.write('insert', () => this.rows.insert(this.entryOf(definition), rows, options));
+    return this.write('insert', () => this.rows.insert(this.written(definition), rows, options));
   }
 
   /**
@@ -138,13 +140,13 @@ export class DatabaseTransaction implements Disposable {
     changes: Changes<Table>,
   ): boolean {
     return this.write('update', () =>
-      this.rows.update(this.entryOf(definition), block, offset, changes as Changes<TableDef>),
+      this.rows.update(this.written(definition), block, offset, changes as Changes<TableDef>),
     );
   }
 
   /** Deletes the row at a TID, as {@link update} finds it. @returns false when no visible row stands there any more. */
   delete(definition: TableDef, block: BlockNumber, offset: OffsetNumber): boolean {
-    return this.write('delete', () => this.rows.delete(this.entryOf(definition), block, offset));
+    return this.write('delete', () => this.rows.delete(this.written(definition), block, offset));
   }
 
   /**
@@ -152,7 +154,7 @@ export class DatabaseTransaction implements Disposable {
    * @returns false when no visible row stands there any more.
    */
   lock(definition: TableDef, block: BlockNumber, offset: OffsetNumber, mode: RowLockMode = 'update'): boolean {
-    return this.write('lock a row', () => this.rows.lock(this.entryOf(definition), block, offset, mode));
+    return this.write('lock a row', () => this.rows.lock(this.written(definition), block, offset, mode));
   }
 
   /**
@@ -168,7 +170,7 @@ export class DatabaseTransaction implements Disposable {
     options: ByKeyOptions = NO_OPTIONS,
   ): boolean {
     return this.write('update', () => {
-      const entry = this.entryOf(definition);
+      const entry = this.written(definition);
       this.refuseNewerIndex(entry, options.index);
       const lookup = lookupFor(this.core, entry, options);
       const snapshot = this.snapshot();
@@ -191,7 +193,7 @@ export class DatabaseTransaction implements Disposable {
     options: ByKeyOptions = NO_OPTIONS,
   ): boolean {
     return this.write('delete', () => {
-      const entry = this.entryOf(definition);
+      const entry = this.written(definition);
       const tid = this.rowWithKey(entry, key, options);
       return tid !== undefined && this.rows.delete(entry, tid.block, tid.offset);
     });
@@ -205,7 +207,7 @@ export class DatabaseTransaction implements Disposable {
     options: ByKeyOptions = NO_OPTIONS,
   ): boolean {
     return this.write('lock a row', () => {
-      const entry = this.entryOf(definition);
+      const entry = this.written(definition);
       const tid = this.rowWithKey(entry, key, options);
       return tid !== undefined && this.rows.lock(entry, tid.block, tid.offset, mode);
     });
@@ -516,6 +518,13 @@ export class DatabaseTransaction implements Disposable {
     return entry;
   }
 
+  /** Within {@link write}, at whose end it is over: what comes from the caller's functions until then may not change the table. */
+  private written(definition: TableDef): CatalogEntry {
+    const entry = this.entryOf(definition);
+    this.writing.push(entry);
+    return entry;
+  }
+
   private read(definition: TableDef): CatalogEntry {
     this.enter();
     return this.entryOf(definition);
@@ -545,6 +554,8 @@ export class DatabaseTransaction implements Disposable {
     this.enterWriting(what);
     this.fixSnapshot();
     const before = this.changes;
+    const { writing } = this;
+    const others = writing.length;
     this.statements++;
     try {
       return statement();
@@ -553,6 +564,7 @@ export class DatabaseTransaction implements Disposable {
       throw error;
     } finally {
       this.statements--;
+      if (writing.length > others) writing.pop();
       this.endStatement();
     }
   }

@@ -219,3 +219,68 @@ describe('a savepoint that is rolled back', () => {
     tx.commit();
   });
 });
+
+describe('a table whose rows a statement is writing', () => {
+  const keyed = table('keyed', { id: int4(), k: int4() }, { primaryKey: ['id'] });
+  const rows = [1, 2, 3].map((id) => ({ id, k: id }));
+  type Change = (tx: DatabaseTransaction) => unknown;
+  const changes: [string, Change][] = [
+    ['creates an index', (tx) => tx.createIndexSync(keyed, { columns: ['k'], name: 'by_k' })],
+    ['drops an index', (tx) => tx.dropIndex('keyed_pkey')],
+    ['drops it', (tx) => tx.dropTable(keyed)],
+    ['loads it', (tx) => tx.loadSync(keyed, [])],
+  ];
+  const within: [string, (tx: DatabaseTransaction, change: () => void) => unknown][] = [
+    [
+      'an insert',
+      (tx, change) =>
+        tx.insert(
+          keyed,
+          (function* () {
+            yield { id: 10, k: 10 };
+            change();
+            yield { id: 11, k: 11 };
+          })(),
+        ),
+    ],
+    ['an update', (tx, change) => tx.update(keyed, 0, 2, () => (change(), { k: 50 }))],
+    ['an update by key', (tx, change) => tx.updateByKey(keyed, 2, () => (change(), { k: 50 }))],
+    // biome-ignore lint/suspicious/noExplicitAny: a key that asks for something when it is read
+    [
+      'a key',
+      (tx, change) => tx.deleteByKey(keyed, Object.defineProperty([2], 0, { get: () => (change(), 2) }) as any),
+    ],
+  ];
+
+  it.each(changes.flatMap((change) => within.map((place) => [change[0], place[0], change[1], place[1]] as const)))(
+    'is as it is when its function %s, in %s',
+    (_, __, change, statement) => {
+      db.createTable(keyed);
+      db.insert(keyed, rows);
+      const refused: unknown[] = [];
+      db.transaction((tx) => {
+        statement(tx, () => refused.push(codeOf(() => change(tx))));
+        expect(tx.indexes(keyed).map(({ name }) => name)).toEqual(['keyed_pkey']);
+        const inTable = [...tx.scan(keyed, { columns: ['id'] }).rows()].map(({ id }) => id);
+        const inIndex = [...tx.scan(keyed, { index: 'keyed_pkey', columns: ['id'] }).rows()].map(({ id }) => id);
+        expect(inIndex).toEqual(inTable.sort((a, b) => a - b));
+        // Once it is over, it may: another table might at any time.
+        expect(codeOf(() => tx.createIndexSync(keyed, { columns: ['k'], name: 'by_k' }))).toBeUndefined();
+        expect(tx.count(keyed, { index: 'by_k' }).rows).toBe(inTable.length);
+      });
+      expect([...new Set(refused)]).toEqual(['55006']);
+    },
+  );
+
+  it('keeps no other table from being changed', () => {
+    db.createTable(keyed);
+    db.transaction((tx) => {
+      const more = function* () {
+        tx.createIndexSync(u, { columns: ['id'], name: 'u_id' });
+        yield* rows;
+      };
+      expect(tx.insert(keyed, more())).toBe(3);
+    });
+    expect(db.indexes(u).map(({ name }) => name)).toEqual(['u_id']);
+  });
+});
