@@ -111,6 +111,9 @@ const pageBeforeWal: Sabotage = () =>
     };
   });
 
+/** A row that pruning took off its page counts as dead, though the disk has neither that nor the commit. */
+const killedTooEarly: Sabotage = () => replaced(Transactions.prototype, 'outlivesCrash', () => () => true);
+
 /** What is done wrong while the engine works. */
 export const SABOTAGE: Readonly<Record<string, Sabotage>> = {
   'no flush at commit': noFlushAtCommit,
@@ -119,7 +122,11 @@ export const SABOTAGE: Readonly<Record<string, Sabotage>> = {
   'a wrong file synced': wrongFileSynced,
   'a commit log that no checkpoint writes': commitLogNotWritten,
   'pages before their WAL': pageBeforeWal,
+  'entries dead before the commit is durable': killedTooEarly,
 };
+
+/** Found only where hints are in no WAL: on disks without data checksums. */
+export const WITHOUT_CHECKSUMS: ReadonlySet<string> = new Set(['entries dead before the commit is durable']);
 
 /** A kind of record: its resource manager and the bits of its info that tell it from the others. */
 export interface RecordKind {

@@ -1,5 +1,5 @@
 // A disk, what has happened on it, and what must be there after a crash at any of its operations. A script says how to
-// come there again: `8192 w7.60 c123.5 c40.all`: at 8 kB a workload of 60 actions from seed 7, a crash after 123
+// come there again: `8192 w7.60 c123.5 c40.all`: at 8 kB (`8192 unchecked`: without data checksums) a workload of 60 actions from seed 7, a crash after 123
 // operations with seed 5, and one after 40 operations of the recovery from that.
 import type { Database } from '@blockwright/engine';
 import { BLOCK_SIZES, type BlockSize } from '@blockwright/geometry';
@@ -15,10 +15,14 @@ export interface Crash {
 }
 
 const NOTHING: ModelState = new Map();
+/** Of a script: no data checksums. */
+const UNCHECKED = 'unchecked';
 
 export class Timeline {
   readonly script: string;
   readonly blockSize: BlockSize;
+  /** Without them hints are in no WAL. */
+  readonly hasChecksums: boolean;
   readonly disk: SimulatedVfs;
   readonly history: readonly CommitPoint[];
   /**
@@ -33,7 +37,7 @@ export class Timeline {
 
   private constructor(
     script: string,
-    blockSize: BlockSize,
+    { blockSize, hasChecksums }: Pick<Timeline, 'blockSize' | 'hasChecksums'>,
     disk: SimulatedVfs,
     history: readonly CommitPoint[],
     opened: number,
@@ -43,6 +47,7 @@ export class Timeline {
   ) {
     this.script = script;
     this.blockSize = blockSize;
+    this.hasChecksums = hasChecksums;
     this.disk = disk;
     this.history = history;
     this.opened = opened;
@@ -52,8 +57,15 @@ export class Timeline {
   }
 
   /** A new data directory. */
-  static start(blockSize: BlockSize): Timeline {
-    return new Timeline(String(blockSize), blockSize, newDisk(blockSize), [startingWith(NOTHING)], 0, 0);
+  static start(blockSize: BlockSize, hasChecksums = true): Timeline {
+    const disk = newDisk(blockSize, hasChecksums);
+    const script = `${blockSize}${hasChecksums ? '' : ` ${UNCHECKED}`}`;
+    return new Timeline(script, { blockSize, hasChecksums }, disk, [startingWith(NOTHING)], 0, 0);
+  }
+
+  /** A new data directory for a seed: of the five kinds of workload every other round has no data checksums. */
+  static startFor(blockSize: BlockSize, seed: number): Timeline {
+    return Timeline.start(blockSize, Math.floor(seed / 5) % 2 === 0);
   }
 
   /** What the last commit left. */
@@ -77,12 +89,13 @@ export class Timeline {
     const disk = on ?? this.disk.crash('all');
     let workload: Workload | undefined;
     try {
-      workload = new Workload({ seed, actions, blockSize: this.blockSize, disk, state: this.state, ...faults });
+      const { blockSize, hasChecksums, state } = this;
+      workload = new Workload({ seed, actions, blockSize, hasChecksums, disk, state, ...faults });
       await workload.run();
       const closing = disk.operations;
       workload.close();
       const { opened, log, isClosed } = workload;
-      return new Timeline(script, this.blockSize, disk, workload.points(), opened, closing, log, isClosed);
+      return new Timeline(script, this, disk, workload.points(), opened, closing, log, isClosed);
     } catch (error) {
       throw told(error, script, workload?.log);
     }
@@ -93,7 +106,7 @@ export class Timeline {
     endProcess(this.disk, false);
     try {
       const { state, opened, closing } = this.verify(this.disk, this.disk.operations);
-      return new Timeline(`${this.script} reopened`, this.blockSize, this.disk, [startingWith(state)], opened, closing);
+      return new Timeline(`${this.script} reopened`, this, this.disk, [startingWith(state)], opened, closing);
     } catch (error) {
       throw told(error, `${this.script} reopened`, this.log);
     }
@@ -106,7 +119,7 @@ export class Timeline {
     endProcess(disk);
     try {
       const { state, opened, closing } = this.verify(disk, operation);
-      return new Timeline(script, this.blockSize, disk, [startingWith(state)], opened, closing);
+      return new Timeline(script, this, disk, [startingWith(state)], opened, closing);
     } catch (error) {
       const before = this.log.filter((line) => Number.parseInt(line, 10) <= operation);
       throw told(error, script, [...before, `crash before: ${this.disk.describe(operation)}`]);
@@ -126,7 +139,7 @@ export class Timeline {
     const owned = ownedFiles(db);
     const closing = disk.operations;
     db.close();
-    const wrongFile = wrongFiles(disk, owned);
+    const wrongFile = wrongFiles(disk, owned, this.hasChecksums);
     if (wrongFile !== undefined) throw new Mismatch(wrongFile);
     return { state, opened, closing };
   }
@@ -172,8 +185,9 @@ export async function replay(script: string): Promise<Timeline> {
   const [size, ...steps] = script.trim().split(/\s+/);
   const blockSize = BLOCK_SIZES.find((known) => String(known) === size);
   if (blockSize === undefined) throw new TypeError(`"${script}" does not begin with a block size`);
-  let timeline = Timeline.start(blockSize);
-  for (const step of steps) {
+  const hasChecksums = steps[0] !== UNCHECKED;
+  let timeline = Timeline.start(blockSize, hasChecksums);
+  for (const step of steps.slice(hasChecksums ? 0 : 1)) {
     const match = /^(?:w(\d+)\.(\d+)|c(\d+)\.(all|synced|\d+))$/.exec(step);
     if (match === null) throw new TypeError(`"${step}" is no step of a script`);
     const [, seed, actions, operation, survival] = match;

@@ -3,7 +3,7 @@ import { isStorageError } from '@blockwright/base';
 import type { Database, DatabaseTransaction } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import type { SimulatedVfs } from '@blockwright/vfs/simulated';
-import { loadBatch, markAllVisible, open, rowsText, tableOf } from './engine.ts';
+import { loadBatch, markAllVisible, open, rowsText, tableOf, writeIndexes } from './engine.ts';
 import { INDEX_KINDS, indexName, indexOptions, vacuumIndexes, wrongThroughIndexes } from './indexes.ts';
 import {
   applied,
@@ -38,6 +38,7 @@ interface Commit {
 export interface WorkloadOptions {
   readonly seed: number;
   readonly blockSize: BlockSize;
+  readonly hasChecksums: boolean;
   readonly actions: number;
   readonly disk: SimulatedVfs;
   /** What the database holds already. */
@@ -80,6 +81,7 @@ const ACTIONS = {
   duplicate: 2,
   deleteMany: 1,
   vacuum: 2,
+  killEntries: 0,
 } as const;
 type Action = keyof typeof ACTIONS;
 /** No action at all. */
@@ -148,6 +150,15 @@ const PROFILES: readonly Profile[] = [
     values: 5,
   },
 ];
+/**
+ * Without data checksums a hint is in no WAL, so pages that have nothing but hints to say go to the disk by themselves, and
+ * most commits do not wait.
+ */
+function uncheckedOf(profile: Profile): Profile {
+  const actions = { ...profile.actions, commit: 24, killEntries: 16 };
+  return { ...profile, actions, asynchronous: 1, open: 1 };
+}
+
 const NAMES = ['a', 'b', 'c', 'd', 'e'];
 const MODES: readonly HoldMode[] = ['key share', 'share', 'no key update', 'update'];
 
@@ -182,7 +193,8 @@ export class Workload {
     this.options = options;
     this.disk = options.disk;
     this.random = new Random(options.seed);
-    this.profile = PROFILES[options.seed % PROFILES.length] as Profile;
+    const profile = PROFILES[options.seed % PROFILES.length] as Profile;
+    this.profile = options.hasChecksums ? profile : uncheckedOf(profile);
     this.before = options.state ?? new Map();
     this.committed = this.before;
     const all = [...this.committed.values()];
@@ -733,6 +745,25 @@ export class Workload {
     this.note(one, 'rollback');
     one.tx.rollback();
     this.open = this.open.filter((other) => other !== one);
+  }
+
+  /**
+   * Rows go, whoever looks for them by an index marks its entries dead, and the index goes to the disk before the commit.
+   * Recovery begins behind the last change of the index: no image takes the marks away.
+   */
+  private killEntries(one: Open): void {
+    this.checkpoint();
+    this.deleteMany(one);
+    if (!one.tx.isOpen) return;
+    this.commit(one);
+    const reader = this.begin();
+    for (const { name } of reader.model.view(this.committed).values()) {
+      const { tx } = reader;
+      this.note(reader, `look ${name}, and write its indexes`);
+      const wrong = wrongThroughIndexes(tx, reader.model.view(this.committed).get(name) as ModelTable);
+      if (wrong !== undefined) throw new Mismatch(wrong);
+      writeIndexes(this.db, name, this.random);
+    }
   }
 
   private markAllVisible(): void {
