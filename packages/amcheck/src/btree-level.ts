@@ -165,7 +165,8 @@ export class BtreeLevelWalk {
       return -1;
     }
     const isRoot = (btFlags(m, base, size) & BTP_ROOT) !== 0;
-    if (isRoot !== (block === this.root)) {
+    // A root that is being split is none any more; the new one above it comes with whoever finishes the split.
+    if (isRoot !== (block === this.root) && (isRoot || !btIncompleteSplit(m, base, size))) {
       const what = isRoot
         ? 'is marked as a root, which is'
         : 'is not marked as the root, which it is by the meta page:';
