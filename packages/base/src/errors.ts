@@ -78,17 +78,37 @@ export function isStorageError(value: unknown): value is StorageError {
 }
 
 /**
- * Refuses an option that nobody knows, naming the one that was probably meant.
- * @throws TypeError for the first unknown key of `options`.
+ * Refuses an option that nobody knows, naming the one that was probably meant, and what has no options.
+ * @throws TypeError for the first unknown key of `options`, and for what is no object, or a promise of one.
  */
 export function checkOptions(what: string, options: object, known: readonly string[]): void {
-  for (const key of Object.keys(options)) {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`${what}: an object is wanted, not ${shown(options)}`);
+  }
+  const keys = Object.keys(options);
+  if (keys.length === 0 && typeof (options as { then?: unknown }).then === 'function') {
+    throw new TypeError(`${what}: an object is wanted, not a promise of one`);
+  }
+  for (const key of keys) {
     if (known.includes(key)) continue;
     const nearest = nearestName(key, known);
     throw new TypeError(
       `${what} has no option "${key}"${nearest === undefined ? `; it takes ${known.join(', ')}` : `; did you mean "${nearest}"?`}`,
     );
   }
+}
+
+/**
+ * Refuses what only looks like true or false, such as the word "false", which counts as true.
+ * @throws TypeError unless `value` is a boolean, or undefined.
+ */
+export function checkFlag(what: string, name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return;
+  throw new TypeError(`${what}: "${name}" is true or false, not ${shown(value)}`);
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : typeof value === 'function' ? 'a function' : String(value);
 }
 
 /** The name of `known` that a misspelt `name` probably meant, if one is near enough. */

@@ -4,6 +4,7 @@ refuseBigEndianHost();
 
 export { refuseBigEndianHost } from './endian.ts';
 export {
+  checkFlag,
   checkOptions,
   isStorageError,
   nearestName,

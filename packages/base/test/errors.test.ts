@@ -1,4 +1,4 @@
-import { checkOptions, isStorageError, nearestName, StorageError } from '@blockwright/base';
+import { checkFlag, checkOptions, isStorageError, nearestName, StorageError } from '@blockwright/base';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -46,7 +46,36 @@ describe('StorageError', () => {
   });
 });
 
+describe('checkFlag', () => {
+  it.each([true, false, undefined])('takes %s', (value) => {
+    expect(() => checkFlag('scan', 'backward', value)).not.toThrow();
+  });
+
+  it.each([
+    ['false', '"false"'],
+    [0, '0'],
+    [null, 'null'],
+    [() => true, 'a function'],
+  ])('refuses %s', (value, text) => {
+    expect(() => checkFlag('scan', 'backward', value)).toThrow(
+      new TypeError(`scan: "backward" is true or false, not ${text}`),
+    );
+  });
+});
+
 describe('checkOptions', () => {
+  it.each([
+    [null, 'null'],
+    [undefined, 'undefined'],
+    ['name', '"name"'],
+    [5, '5'],
+    [Promise.resolve({}), 'a promise of one'],
+  ])('refuses %s, which is no object', (value, text) => {
+    expect(() => checkOptions('scan', value as never, ['then'])).toThrow(
+      new TypeError(`scan: an object is wanted, not ${text}`),
+    );
+  });
+
   const known = ['blockSize', 'dataChecksums', 'readOnly', 'sharedBuffers'];
   it('lets known options through, absent ones too', () => {
     expect(() => checkOptions('initdb', { blockSize: 1, readOnly: undefined }, known)).not.toThrow();

@@ -207,7 +207,10 @@ export class Core {
 }
 
 /** @throws StorageError 42P01 for a name that stands for no table, with the one that was probably meant. */
-export function unknownTable(name: string, entries: readonly CatalogEntry[]): StorageError {
+export function unknownTable(name: string, entries: readonly CatalogEntry[]): StorageError | TypeError {
+  if (typeof name !== 'string') {
+    return new TypeError('a table is asked for by its definition, as table(…) makes it and db.table(name) gives it');
+  }
   const nearest = nearestName(
     name,
     entries.map((known) => known.name),
@@ -218,7 +221,8 @@ export function unknownTable(name: string, entries: readonly CatalogEntry[]): St
 }
 
 /** @throws StorageError 42704 for a name that stands for no index, with the one that was probably meant. */
-export function unknownIndex(name: string, entries: readonly CatalogEntry[]): StorageError {
+export function unknownIndex(name: string, entries: readonly CatalogEntry[]): StorageError | TypeError {
+  if (typeof name !== 'string') return new TypeError(`an index is named by a string, not ${String(name)}`);
   const nearest = nearestName(
     name,
     entries.flatMap(({ indexes }) => indexes.map((index) => index.name)),

@@ -1,6 +1,7 @@
 // The façade: a data directory, opened; its tables, its transactions, and the statements that are transactions themselves.
 import {
   type BlockNumber,
+  checkFlag,
   checkOptions,
   isStorageError,
   type OffsetNumber,
@@ -117,6 +118,8 @@ export class Database implements Disposable {
   /** {@link begin}, also of a function's next attempt while the database is being closed. */
   private beginAttempt(options: TransactionOptions): DatabaseTransaction {
     const { isolation, synchronousCommit, readOnly } = options;
+    checkFlag('begin', 'synchronousCommit', synchronousCommit);
+    checkFlag('begin', 'readOnly', readOnly);
     if (isolation !== undefined && isolation !== 'read committed' && isolation !== 'repeatable read') {
       throw new RangeError(`isolation "${String(isolation)}" is neither "read committed" nor "repeatable read"`);
     }

@@ -1,6 +1,6 @@
 // How an index is asked for, and what that comes to: columns by number, the order of each, and a name that PostgreSQL would
 // give it.
-import { checkOptions } from '@blockwright/base';
+import { checkFlag, checkOptions } from '@blockwright/base';
 import { type CatalogEntry, DEFAULT_INDEX_FILLFACTOR } from '@blockwright/catalog';
 import type { KeyOrder } from '@blockwright/tuple';
 import { columnIndexes } from './scan.ts';
@@ -50,13 +50,20 @@ export interface IndexSpec {
 
 const KNOWN_OPTIONS = ['columns', 'name', 'include', 'unique', 'nullsNotDistinct', 'fillfactor', 'deduplicate'];
 
+const INDEX_FLAGS = ['unique', 'nullsNotDistinct', 'deduplicate'] as const;
+
 /** @throws TypeError, RangeError for options that cannot be; StorageError 42703 for a column that there is not. */
 export function indexSpecOf(table: CatalogEntry, options: IndexOptions): IndexSpec {
   const what = `an index of table "${table.name}"`;
-  checkOptions('createIndex', options, KNOWN_OPTIONS);
+  checkOptions(what, options, KNOWN_OPTIONS);
+  for (const flag of INDEX_FLAGS) checkFlag(what, flag, options[flag]);
   if (!Array.isArray(options.columns)) throw new TypeError(`${what} has no list of columns`);
   const columns = options.columns.map((column) => (typeof column === 'string' ? { column } : column));
-  for (const column of columns) checkOptions(`a column of ${what}`, column, ['column', 'descending', 'nullsFirst']);
+  for (const column of columns) {
+    checkOptions(`a column of ${what}`, column, ['column', 'descending', 'nullsFirst']);
+    checkFlag(`column "${column.column}" of ${what}`, 'descending', column.descending);
+    checkFlag(`column "${column.column}" of ${what}`, 'nullsFirst', column.nullsFirst);
+  }
   const names = columns.map(({ column }) => column);
   const { name, include = [], unique = false, nullsNotDistinct = false, fillfactor, deduplicate = true } = options;
   checkIndexShape(what, { columns: names, include, name, fillfactor });

@@ -1,5 +1,5 @@
 // Queries through an index, whoever's it is: scans, counts, and rows by their key.
-import { checkOptions, nearestName, StorageError } from '@blockwright/base';
+import { checkFlag, checkOptions, nearestName, StorageError } from '@blockwright/base';
 import { BtreeScan, type ScanRange } from '@blockwright/nbtree';
 import type { Snapshot } from '@blockwright/transam';
 import { IndexOnlySource } from './index-only-scan.ts';
@@ -49,6 +49,7 @@ export function indexScanOf<Table extends TableDef, Name extends ColumnName<Tabl
 /** Counts the visible rows of a range, from the index alone where the visibility map allows it. */
 export function indexCount(index: QueryIndex, options: IndexCountOptions<TableDef>, snapshot: Snapshot): IndexCount {
   checkOptions('count', options, [...RANGE_OPTIONS, 'map']);
+  checkFlag('count', 'map', options.map);
   const scan = new BtreeScan(index.btree, { ...rangeOf(index, options), tuples: false });
   const visible = new VisibleEntries(index, scan, snapshot, options.map !== false);
   let rows = 0;
@@ -61,24 +62,39 @@ export function indexCount(index: QueryIndex, options: IndexCountOptions<TableDe
   return { rows, ...visible.stats };
 }
 
-/** The places in the index that a range names. */
+/** The places in the index that a range names. @throws TypeError, RangeError for one that cannot be. */
 function rangeOf(index: QueryIndex, options: IndexRange<TableDef>): ScanRange {
   const { from, to, fromExclusive = false, toExclusive = false } = options;
+  const what = `index "${index.name}"`;
+  checkFlag(what, 'fromExclusive', fromExclusive);
+  checkFlag(what, 'toExclusive', toExclusive);
   const keys = new KeyMaker(index);
   if (options.in !== undefined) {
-    if (from !== undefined || to !== undefined) {
-      throw new TypeError(`index "${index.name}": "in" says which keys are wanted, "from" and "to" cannot say it too`);
+    if (from !== undefined || to !== undefined || fromExclusive || toExclusive) {
+      throw new TypeError(`${what}: "in" says which keys are wanted, "from" and "to" cannot say it too`);
     }
     return { in: keys.points(options.in) };
   }
+  if (fromExclusive && from === undefined) throw leavesOutNothing(what, 'from');
+  if (toExclusive && to === undefined) throw leavesOutNothing(what, 'to');
   return {
     from: from === undefined ? undefined : keys.bound('from', from, !fromExclusive),
     to: to === undefined ? undefined : keys.bound('to', to, !toExclusive),
   };
 }
 
-/** @throws StorageError 42704 for a name that stands for no index of the table, with the one that was probably meant. */
-export function unknownIndex(table: string, name: string, known: readonly string[]): StorageError {
+function leavesOutNothing(what: string, end: 'from' | 'to'): TypeError {
+  return new TypeError(`${what}: "${end}Exclusive" leaves out the keys of "${end}", which is not given`);
+}
+
+/**
+ * StorageError 42704 for a name that stands for no index of the table, with the one that was probably meant; TypeError for
+ * what is no name.
+ */
+export function unknownIndex(table: string, name: string, known: readonly string[]): StorageError | TypeError {
+  if (typeof name !== 'string') {
+    return new TypeError(`table "${table}": an index is named by a string, not ${String(name)}`);
+  }
   const nearest = nearestName(name, known);
   return new StorageError('42704', `table "${table}" has no index "${name}"`, {
     detail: known.length === 0 ? 'It has none.' : `It has ${known.map((one) => `"${one}"`).join(', ')}.`,

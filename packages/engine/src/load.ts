@@ -1,8 +1,8 @@
 // A bulk load in steps: frozen into files that the transaction has made itself, so that they go when it does not commit,
 // and the table's indexes built from them; or as ordinary rows, logged, with their entries. PostgreSQL: COPY, with and
 // without FREEZE.
-import { checkOptions, type Steps, StorageError } from '@blockwright/base';
-import type { CatalogEntry } from '@blockwright/catalog';
+import { checkFlag, checkOptions, type Steps, StorageError } from '@blockwright/base';
+import type { CatalogEntry, IndexEntry } from '@blockwright/catalog';
 import { BulkLoader, frozenEncoder, heapCount, MultiInserter } from '@blockwright/heap';
 import type { Snapshot } from '@blockwright/transam';
 import { type Vector, vectorCapacity } from '@blockwright/tuple';
@@ -80,6 +80,11 @@ export class TableLoad implements LongWork<number> {
     return this.state === 'whole';
   }
 
+  /** Of frozen rows: entries come when all are in. */
+  fills(index: IndexEntry): boolean {
+    return this.buildsIndexes && this.entry.indexes.some(({ oid }) => oid === index.oid);
+  }
+
   /** Loads the batches; gives the number of rows. When it fails or is returned from early, {@link undo} has been called. */
   *run(): Steps<number> {
     const { loader, entry, batches } = this;
@@ -122,8 +127,9 @@ export class TableLoad implements LongWork<number> {
 }
 
 /** Options that a load takes; those of running it in slices among them. */
-export function checkLoadOptions(options: object): void {
+export function checkLoadOptions(options: LoadOptions): void {
   checkOptions('load', options, ['freeze', 'signal', 'onProgress']);
+  checkFlag('load', 'freeze', options.freeze);
 }
 
 /**

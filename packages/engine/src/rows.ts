@@ -1,5 +1,12 @@
 // What statements do to rows: values in, values out, and the way from a TID to the version that may be written.
-import { type BlockNumber, checkOptions, isStorageError, type OffsetNumber, StorageError } from '@blockwright/base';
+import {
+  type BlockNumber,
+  checkFlag,
+  checkOptions,
+  isStorageError,
+  type OffsetNumber,
+  StorageError,
+} from '@blockwright/base';
 import type { CatalogEntry, IndexedWriter } from '@blockwright/catalog';
 import { type HeapCount, heapCount, heapFetch, TM_DELETED, TM_INVISIBLE, TM_OK, TM_UPDATED } from '@blockwright/heap';
 import type { RowLockMode, Snapshot } from '@blockwright/transam';
@@ -31,6 +38,7 @@ export function fetchRow(
 
 export function countRows(core: Core, entry: CatalogEntry, options: CountOptions, snapshot: Snapshot): HeapCount {
   checkOptions('a count without an index', options, ['map', 'unknown', 'index']);
+  checkFlag('a count without an index', 'map', options.map);
   const { relations } = core.parts;
   const map = options.map === false ? undefined : relations.mapOf(entry);
   return heapCount(relations.handleOf(entry), { map, snapshot, unknown: options.unknown });
@@ -97,7 +105,7 @@ export class RowStatements {
       if (row === undefined) return TM_INVISIBLE;
       const changed = typeof changes === 'function' ? changes(row) : changes;
       if (changed === undefined) return UNCHANGED;
-      if (typeof changes === 'function') checkOptions(`a change of "${entry.name}"`, changed, names);
+      if (typeof changes === 'function') checkChange(entry, changed, names);
       let verdict: number;
       try {
         verdict = writer.updateRow(owner.inner, b, o, changedValuesOf(row, changed, names), snapshot);
@@ -201,6 +209,16 @@ const decoders = new WeakMap<CatalogEntry, RowDecoder>();
 
 function valuesOf(row: object, names: readonly string[]): unknown[] {
   return names.map((name) => (row as Record<string, unknown>)[name]);
+}
+
+/** What the caller's function gave. @throws TypeError for what is no change, a promise above all: it would be lost. */
+function checkChange({ name }: CatalogEntry, changed: object, names: readonly string[]): void {
+  if (typeof (changed as { then?: unknown } | null)?.then === 'function' && !names.includes('then')) {
+    throw new TypeError(
+      `a change of "${name}": the function returned a promise; what it changes must be known when it returns`,
+    );
+  }
+  checkOptions(`a change of "${name}"`, changed, names);
 }
 
 /** Of the row with the changes made to it. */

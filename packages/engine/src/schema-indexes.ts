@@ -90,6 +90,10 @@ export class IndexCreation implements LongWork<IndexInfo> {
     this.index = this.table.indexes[this.table.indexes.length - 1];
   }
 
+  fills({ oid }: IndexEntry): boolean {
+    return oid === this.index.oid;
+  }
+
   /** @throws StorageError as {@link fillIndex}. */
   *run(): Steps<IndexInfo> {
     const { tx, table, index } = this;

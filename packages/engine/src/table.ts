@@ -1,5 +1,5 @@
 // How a table is declared: a name and typed columns, from which row types follow.
-import { checkOptions } from '@blockwright/base';
+import { checkFlag, checkOptions } from '@blockwright/base';
 import { type ColumnType, TupleDescriptor } from '@blockwright/tuple';
 
 /** Column names to column types, in the table's order. */
@@ -78,6 +78,7 @@ export function table<const Columns extends ColumnTypes>(
   checkOptions(`table "${name}"`, options, ['fillfactor', 'unlogged', 'primaryKey', 'unique']);
   const { fillfactor = MOST_FILLFACTOR, unlogged = false } = options;
   checkFillfactor(`table "${name}"`, fillfactor);
+  checkFlag(`table "${name}"`, 'unlogged', unlogged);
   const names = Object.keys(columns);
   if (names.length > MOST_COLUMNS)
     throw new RangeError(`table "${name}" has ${names.length} columns; the most is ${MOST_COLUMNS}`);
@@ -114,6 +115,8 @@ function keyOf(what: string, key: KeyDefinition<string>): KeyOptions {
   const options: KeyOptions = isList(key) ? { columns: key } : key;
   const known = ['columns', 'name', 'include', 'fillfactor', 'deduplicate', 'nullsNotDistinct'];
   checkOptions(what, options, known);
+  checkFlag(what, 'deduplicate', options.deduplicate);
+  checkFlag(what, 'nullsNotDistinct', options.nullsNotDistinct);
   checkIndexShape(what, options);
   return Object.freeze({ ...options });
 }
@@ -151,6 +154,7 @@ function checkFillfactor(what: string, fillfactor: number): void {
 }
 
 function checkName(what: string, name: string): void {
+  if (typeof name !== 'string') throw new TypeError(`${what} name ${String(name)} is no string`);
   const bytes = new TextEncoder().encode(name).length;
   if (bytes === 0 || bytes > LONGEST_NAME_BYTES || name.includes('\0')) {
     throw new RangeError(

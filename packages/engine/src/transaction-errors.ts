@@ -34,6 +34,14 @@ export function interrupted(what: string): StorageError {
   return new StorageError('57014', `${what} was stopped`);
 }
 
+/** @param work what fills it, such as `a load` */
+export function indexIsUnfilled(index: string, work: string): StorageError {
+  return new StorageError('55006', `index "${index}" cannot be read: ${work} is going on in this transaction`, {
+    detail: 'It is filled at the end of that.',
+    hint: 'Scan the table without an index until then.',
+  });
+}
+
 /** A snapshot that is older than a table's files. */
 export function indexIsNewer(index: string): StorageError {
   return new StorageError('40001', `index "${index}" was created after the transaction's snapshot was taken`, {

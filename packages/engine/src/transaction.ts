@@ -9,7 +9,7 @@ import {
   type Steps,
   StorageError,
 } from '@blockwright/base';
-import type { CatalogEntry } from '@blockwright/catalog';
+import type { CatalogEntry, IndexEntry } from '@blockwright/catalog';
 import type { HeapCount } from '@blockwright/heap';
 import type { RowLockMode, Snapshot, Transaction } from '@blockwright/transam';
 import { type Core, unknownIndex, unknownTable } from './core.ts';
@@ -46,6 +46,7 @@ import {
   hadFailed,
   hasFailed,
   indexIsNewer,
+  indexIsUnfilled,
   interrupted,
   refusePromise,
 } from './transaction-errors.ts';
@@ -57,6 +58,8 @@ export interface LongWork<Result> {
   readonly what: string;
   /** Whether all is done. */
   readonly isWhole: boolean;
+  /** Whether it makes what is in this index: until the end nothing can be looked for there. */
+  fills(index: IndexEntry): boolean;
   /** When it fails or is returned from early, {@link undo} has been called. */
   run(): Steps<Result>;
   /** Stops it, unless all is done: the transaction ends. */
@@ -530,13 +533,18 @@ export class DatabaseTransaction implements Disposable {
     return this.entryOf(definition);
   }
 
-  /** HOT chains that are older than an index are in it by their newest version only. PostgreSQL: `indcheckxmin`. */
+  /**
+   * An index that is being filled says nothing; and HOT chains that are older than an index are in it by their newest
+   * version only. PostgreSQL: `indcheckxmin`.
+   */
   private refuseNewerIndex({ indexes }: CatalogEntry, name: string | undefined): void {
-    const { filesKnown, core } = this;
-    if (filesKnown === undefined) return;
+    const { filesKnown, core, work } = this;
+    if (filesKnown === undefined && work === undefined) return;
     for (const index of indexes) {
       const isMeant = name === undefined ? index.isPrimary : index.name === name;
-      if (isMeant && core.files.isNewer(index.relfilenode, filesKnown)) throw indexIsNewer(index.name);
+      if (isMeant && work?.fills(index) === true) throw indexIsUnfilled(index.name, work.what);
+      if (isMeant && filesKnown !== undefined && core.files.isNewer(index.relfilenode, filesKnown))
+        throw indexIsNewer(index.name);
     }
   }
 
