@@ -89,14 +89,20 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('next' as const), id: fc.nat(10) }) },
   {
     weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('range' as const),
-      desc: fc.boolean(),
-      from: fc.option(ids, { nil: undefined }),
-      to: fc.option(ids, { nil: undefined }),
-      fromExclusive: fc.boolean(),
-      toExclusive: fc.boolean(),
-    }),
+    arbitrary: fc
+      .record({
+        kind: fc.constant('range' as const),
+        desc: fc.boolean(),
+        from: fc.option(ids, { nil: undefined }),
+        to: fc.option(ids, { nil: undefined }),
+        fromExclusive: fc.boolean(),
+        toExclusive: fc.boolean(),
+      })
+      .map((one) => ({
+        ...one,
+        fromExclusive: one.fromExclusive && one.from !== undefined,
+        toExclusive: one.toExclusive && one.to !== undefined,
+      })),
   },
 );
 
