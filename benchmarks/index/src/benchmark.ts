@@ -28,6 +28,7 @@ import { type IndexPlan, type IndexSize, type IndexSubject, PARTS, type Part, ty
 /** The block size at which PostgreSQL runs, and the aims are set. */
 const JUDGED_SIZE = 8192;
 const SIZE_TOLERANCE = 0.02;
+const LEAST_WORK_MEM = 65_536;
 const SYNCED = 'every engine waits for the disk at the end of a build and of a transaction of inserts';
 
 const whole = (value: unknown): string =>
@@ -63,15 +64,7 @@ export const indexBenchmark: Benchmark = defineBenchmark({
     seed: { type: 'number', default: 1, help: 'seed of keys and order', min: 0, max: 2 ** 32 - 1, integer: true },
   },
   columns: [
-    { key: 'query', title: 'what' },
-    { key: 'keys', title: 'keys' },
-    { key: 'engine', title: 'engine' },
-    {
-      key: 'blockSize',
-      title: 'block',
-      format: (size) => (size === null ? '' : formatBlockSize(parseBlockSize(Number(size)))),
-    },
-    { key: 'variant', title: 'how', format: (how) => String(how ?? '') },
+    { key: 'what', title: 'what' },
     { key: 'perSecond', title: 'a second', format: whole },
     { key: 'nsPerUnit', title: 'ns each', format: whole },
     { key: 'timesPostgres', title: "times PostgreSQL's", format: twoDigits },
@@ -83,7 +76,10 @@ export const indexBenchmark: Benchmark = defineBenchmark({
     const sizes = options.blockSizes.map((text) => parseBlockSize(text));
     const { rows, lookups, workMem, buffers, rounds, seed, folder = tmpdir() } = options;
     const bufferBytes = parseMemorySize('--buffers', buffers);
-    parseMemorySize('--work-mem', workMem);
+    if (parseMemorySize('--work-mem', workMem) < LEAST_WORK_MEM)
+      throw new RangeError(`--work-mem "${workMem}" is less than 64kB, the least that PostgreSQL sorts in`);
+    if (options.peers.includes('none') && options.peers.length > 1)
+      throw new RangeError(`--peers "${options.peers.join(',')}": none stands alone`);
     checkFolder(folder);
     const plan: IndexPlan = {
       folder,
@@ -140,12 +136,13 @@ async function measure(
     const variants = group.map(({ subject, work }) => ({
       name: `${subject.engine} ${subject.blockSize ?? ''} ${phase} ${work.form ?? ''}`,
       units: work.units,
-      before: () => work.prepare(),
+      before: beforeEach(work),
       run: () => work.run(),
       check: expectAnswer(`${subject.engine}, ${phase}`, work.expected),
     }));
     const measured = await measureRounds(variants, { rounds, seed, warmUpMs: 200, signal, progress, phase });
     for (const [i, { subject, work }] of group.entries()) {
+      await work.verify();
       all.push({ subject, work, measured: measured[i] as Measured, size: await work.size() });
     }
   }
@@ -159,6 +156,16 @@ async function measure(
       .filter(({ subject }) => subject.blockSize === JUDGED_SIZE && !subject.isPeer)
       .flatMap((done) => aimsOf(done, all)),
     notes: [SYNCED, POSTGRES_NOTE, SQLITE_NOTE, ...missing],
+  };
+}
+
+/** What the last sample made is looked at before it goes. */
+function beforeEach(work: Work): () => Promise<void> {
+  let hasRun = false;
+  return async () => {
+    if (hasRun) await work.verify();
+    hasRun = true;
+    await work.prepare();
   };
 }
 
@@ -197,12 +204,24 @@ function cell(done: Done, all: readonly Done[]): Cell {
   };
   return {
     ...plain,
+    what: [
+      work.query,
+      work.kind,
+      subject.isPeer ? shortName(subject) : formatBlockSize(parseBlockSize(subject.blockSize as number)),
+      subject.isPeer && work.query === 'look-up' ? work.form : undefined,
+    ]
+      .filter((part) => part !== undefined)
+      .join(' '),
     perSecond: 1e9 / plain.nsPerUnit,
     timesPostgres: times('PostgreSQL'),
     timesSqlite: times('SQLite'),
     indexBytes: size?.bytes ?? null,
     levels: size?.levels ?? null,
   };
+}
+
+function shortName({ engine }: IndexSubject): string {
+  return engine.split(' ')[0] as string;
 }
 
 function aimsOf(done: Done, all: readonly Done[]): Aim[] {

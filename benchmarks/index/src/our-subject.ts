@@ -1,13 +1,16 @@
 // Our side: a data directory of one block size.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { WrongAnswerError } from '@blockwright/benchmark';
 import { Database, initdb, type TableDef, table } from '@blockwright/engine';
 import type { BlockSize } from '@blockwright/geometry';
 import { type ColumnType, int4, int8, uuid } from '@blockwright/tuple';
 import { drawLookUps, type Keys, makeKeys } from './keys.ts';
-import { A_CALL_EACH, type IndexPlan, type IndexSize, type IndexSubject, type Work } from './subject.ts';
+import { A_CALL_EACH, expectRows, type IndexPlan, type IndexSize, type IndexSubject, type Work } from './subject.ts';
 
 const ROWS_A_STEP = 10_000;
+/** Keys that are looked up once an index is there. */
+const LOOKED_UP = 100;
 
 type Rows = TableDef<{ id: ColumnType<bigint | string>; val: ColumnType<number> }>;
 
@@ -86,6 +89,7 @@ function buildOf(db: Database, keys: Keys): Work {
       return keys.values.length;
     },
     expected: keys.values.length,
+    verify: () => verifyIndex(db, definition, name, keys),
     size: () => sizeOf(db, definition),
   };
 }
@@ -106,8 +110,20 @@ function insertOf(db: Database, keys: Keys): Work {
     },
     run: () => insertAll(db, definition, keys),
     expected: keys.values.length,
+    verify: () => verifyIndex(db, definition, `${definition.name}_pkey`, keys),
     size: () => sizeOf(db, definition),
   };
+}
+
+/** Every row is counted through the index, and some are found by their key. */
+function verifyIndex(db: Database, definition: Rows, index: string, { values }: Keys): void {
+  expectRows('blockwright', `index "${index}"`, db.count(definition, { index }).rows, values.length);
+  const step = Math.ceil(values.length / LOOKED_UP);
+  for (let row = 0; row < values.length; row += step) {
+    const found = db.get(definition, values[row] as bigint | string, { index });
+    if (found?.val !== row)
+      throw new WrongAnswerError(`blockwright: key ${String(values[row])} gives row ${found?.val}`);
+  }
 }
 
 function lookUpOf(db: Database, keys: Keys, { lookups, seed }: IndexPlan): Work {
@@ -130,6 +146,7 @@ function lookUpOf(db: Database, keys: Keys, { lookups, seed }: IndexPlan): Work 
       return total;
     },
     expected: sum,
+    verify: () => {},
     size: () => undefined,
   };
 }

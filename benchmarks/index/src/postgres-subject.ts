@@ -2,7 +2,15 @@
 // nested loop over the same keys, which is its quickest way.
 import { type PostgresServer, startPostgres } from '@blockwright/peers';
 import { drawLookUps, type Keys, makeKeys } from './keys.ts';
-import { A_CALL_EACH, type IndexPlan, type IndexSize, type IndexSubject, ONE_STATEMENT, type Work } from './subject.ts';
+import {
+  A_CALL_EACH,
+  expectRows,
+  type IndexPlan,
+  type IndexSize,
+  type IndexSubject,
+  ONE_STATEMENT,
+  type Work,
+} from './subject.ts';
 
 export const POSTGRES_NOTE =
   'PostgreSQL: inserts are one INSERT of rows that are in the server already; look-ups in one statement are a nested loop inside the server, without a message, a plan or a result for each';
@@ -22,6 +30,7 @@ export async function openPostgresIndexes(plan: IndexPlan): Promise<IndexSubject
       max_wal_size: '8GB',
     },
   });
+  await server.query('SET enable_seqscan = off'); // what is counted is counted through its index
   const works = plan.kinds.flatMap((kind) => {
     const keys = makeKeys(kind, plan.rows, plan.seed);
     return plan.parts.flatMap((part) => {
@@ -58,6 +67,11 @@ async function sizeOf(server: PostgresServer, index: string): Promise<IndexSize>
   return { bytes: Number(row.bytes), levels: Number(row.level) };
 }
 
+async function verify(server: PostgresServer, name: string, { values }: Keys): Promise<void> {
+  const [row] = await server.query(`SELECT count(*) AS n FROM ${name} WHERE id IS NOT NULL`);
+  expectRows('PostgreSQL', name, Number(row.n), values.length);
+}
+
 function buildOf(server: PostgresServer, keys: Keys): Work {
   const name = `build_${keys.kind}`;
   let isThere = false;
@@ -77,6 +91,7 @@ function buildOf(server: PostgresServer, keys: Keys): Work {
       return keys.values.length;
     },
     expected: keys.values.length,
+    verify: () => verify(server, name, keys),
     size: () => sizeOf(server, `${name}_id`),
   };
 }
@@ -101,6 +116,7 @@ function insertOf(server: PostgresServer, keys: Keys): Work {
       return keys.values.length;
     },
     expected: keys.values.length,
+    verify: () => verify(server, name, keys),
     size: () => sizeOf(server, `${name}_pkey`),
   };
 }
@@ -124,7 +140,7 @@ function lookUpsOf(server: PostgresServer, keys: Keys, { lookups, seed }: IndexP
     );
     await server.query('CHECKPOINT');
   };
-  const shared = { query: 'look-up', kind: keys.kind, prepare, size: () => undefined };
+  const shared = { query: 'look-up', kind: keys.kind, prepare, verify: () => {}, size: () => undefined };
   const one = `SELECT val FROM ${name} WHERE id = $1`;
   return [
     {

@@ -2,7 +2,7 @@
 // inserted and looked up, which is its quickest way.
 import { openSqlite, type SqliteConnection } from '@blockwright/peers';
 import { drawLookUps, type Keys, makeKeys } from './keys.ts';
-import { A_CALL_EACH, type IndexPlan, type IndexSubject, ONE_STATEMENT, type Work } from './subject.ts';
+import { A_CALL_EACH, expectRows, type IndexPlan, type IndexSubject, ONE_STATEMENT, type Work } from './subject.ts';
 
 export const SQLITE_NOTE =
   'SQLite: int8 keys are its row ids and UUIDs 16-byte blobs in a table without them, so that a look-up is one descent and no heap; CREATE INDEX is on a table with row ids';
@@ -70,8 +70,14 @@ function buildOf(connection: SqliteConnection, keys: Keys): Work {
       return keys.values.length;
     },
     expected: keys.values.length,
+    verify: () => verify(connection, `${name} INDEXED BY ${name}_id WHERE id IS NOT NULL`, keys),
     size: () => undefined,
   };
+}
+
+function verify(connection: SqliteConnection, from: string, { values }: Keys): void {
+  const found = connection.prepare(`SELECT count(*) AS n FROM ${from}`).get()?.n;
+  expectRows('SQLite', from, Number(found), values.length);
 }
 
 function insertOf(connection: SqliteConnection, keys: Keys): Work {
@@ -89,6 +95,7 @@ function insertOf(connection: SqliteConnection, keys: Keys): Work {
     },
     run: () => insertAll(connection, name, values),
     expected: values.length,
+    verify: () => verify(connection, name, keys),
     size: () => undefined,
   };
 }
@@ -112,7 +119,15 @@ function lookUpsOf(connection: SqliteConnection, keys: Keys, { lookups, seed }: 
     join = connection.prepare(`SELECT sum(t.val) AS s FROM keys_${keys.kind} k CROSS JOIN ${name} t ON t.id = k.id`);
     connection.pragma('wal_checkpoint(TRUNCATE)');
   };
-  const shared = { query: 'look-up', kind: keys.kind, units: lookups, prepare, expected: sum, size: () => undefined };
+  const shared = {
+    query: 'look-up',
+    kind: keys.kind,
+    units: lookups,
+    prepare,
+    expected: sum,
+    verify: () => {},
+    size: () => undefined,
+  };
   return [
     {
       ...shared,

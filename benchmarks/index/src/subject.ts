@@ -1,4 +1,5 @@
 // What every engine is asked to do with the same keys.
+import { WrongAnswerError } from '@blockwright/benchmark';
 import type { KeyKind } from './keys.ts';
 
 /** Work that is timed again and again: `prepare` makes what `run` needs, and is not timed. */
@@ -14,6 +15,8 @@ export interface Work {
   /** Gives what {@link expected} says. */
   run(): number | Promise<number>;
   readonly expected: number;
+  /** Looks whether all that the last run made is there. @throws WrongAnswerError */
+  verify(): void | Promise<void>;
   /** The index as the last run left it; undefined where nothing was made. */
   size(): IndexSize | undefined | Promise<IndexSize | undefined>;
 }
@@ -53,3 +56,8 @@ export type Part = (typeof PARTS)[number];
 
 export const A_CALL_EACH = 'a call each';
 export const ONE_STATEMENT = 'one statement';
+
+/** @throws WrongAnswerError when an index, or a table, does not have all rows. */
+export function expectRows(engine: string, what: string, found: number, rows: number): void {
+  if (found !== rows) throw new WrongAnswerError(`${engine}: ${what} has ${found} rows instead of ${rows}`);
+}

@@ -2,11 +2,12 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BenchmarkContext } from '@blockwright/benchmark';
+import { type BenchmarkContext, WrongAnswerError } from '@blockwright/benchmark';
 import { indexBenchmark } from '@blockwright/benchmark-index';
 import { postgresIsExpected, sqliteIsInstalled } from '@blockwright/peers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { drawLookUps, KEY_KINDS, makeKeys } from '../src/keys.ts';
+import { expectRows } from '../src/subject.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'blockwright-index-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -47,8 +48,19 @@ describe('bench index', () => {
 
   it('refuses what it cannot run', async () => {
     await expect(indexBenchmark.run({ ...SMALL, workMem: 'some' }, context)).rejects.toThrow(/--work-mem/);
+    await expect(indexBenchmark.run({ ...SMALL, workMem: '1kB' }, context)).rejects.toThrow(/--work-mem "1kB".*64kB/);
+    await expect(indexBenchmark.run({ ...SMALL, peers: ['none', 'sqlite'] }, context)).rejects.toThrow(
+      /none stands alone/,
+    );
     await expect(indexBenchmark.run({ ...SMALL, keys: ['names'] }, context)).rejects.toThrow(/names/);
     await expect(indexBenchmark.run({ ...SMALL, folder: '/nowhere' }, context)).rejects.toThrow(/--folder/);
+  });
+});
+
+describe('an index that lacks a row', () => {
+  it('is not believed', () => {
+    expect(() => expectRows('some engine', 'its index', 399, 400)).toThrow(WrongAnswerError);
+    expect(() => expectRows('some engine', 'its index', 400, 400)).not.toThrow();
   });
 });
 

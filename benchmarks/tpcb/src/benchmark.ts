@@ -126,6 +126,8 @@ export const tpcbBenchmark: Benchmark = defineBenchmark({
     const bufferBytes = parseMemorySize('--buffers', buffers);
     checkFolder(folder);
     const asked = new Set(options.peers);
+    if (asked.has('none') && asked.size > 1)
+      throw new RangeError(`--peers "${options.peers.join(',')}": none stands alone`);
     const missing: string[] = [];
     const opened: (() => void | Promise<void>)[] = [];
     const subjects: TpcbSubject[] = [];

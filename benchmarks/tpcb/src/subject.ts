@@ -1,5 +1,5 @@
 // Who can be asked to run transactions: an engine with the tables filled, and one or several clients at a time.
-import { seededRandom } from '@blockwright/benchmark';
+import { seededRandom, WrongAnswerError } from '@blockwright/benchmark';
 import { drawTpcb, type TpcbParameters, type TpcbSize, type TpcbSums } from '@blockwright/benchmark-workloads';
 
 /** What a number of transactions took. */
@@ -33,6 +33,18 @@ export interface TpcbSubject {
 /** A transaction met a row that is another client's. */
 export class Conflict extends Error {}
 
+/** What each engine was told to add to its accounts: rows begin at nothing. */
+const balances = new WeakMap<TpcbSubject, Map<number, number>>();
+
+function balancesOf(subject: TpcbSubject): Map<number, number> {
+  let known = balances.get(subject);
+  if (known === undefined) {
+    known = new Map();
+    balances.set(subject, known);
+  }
+  return known;
+}
+
 /** Runs transactions, shared out among clients, each beginning its next one when its last has committed. */
 export class TpcbDriver {
   readonly subject: TpcbSubject;
@@ -45,6 +57,15 @@ export class TpcbDriver {
     this.clients = clients;
     this.size = size;
     this.random = seededRandom(seed);
+  }
+
+  /** @throws WrongAnswerError when the account's balance is not the sum of all that was added to it. */
+  private note({ aid, delta }: TpcbParameters, balance: number): void {
+    const balances = balancesOf(this.subject);
+    const expected = (balances.get(aid) ?? 0) + delta;
+    if (balance !== expected)
+      throw new WrongAnswerError(`${this.subject.engine} says ${balance} of account ${aid}, which has ${expected}`);
+    balances.set(aid, expected);
   }
 
   async run(transactions: number): Promise<Sample> {
@@ -60,7 +81,7 @@ export class TpcbDriver {
         const start = performance.now();
         for (;;) {
           try {
-            await subject.attempt(number, parameters);
+            this.note(parameters, await subject.attempt(number, parameters));
             break;
           } catch (error) {
             if (!(error instanceof Conflict)) throw error;

@@ -58,6 +58,7 @@ describe('bench tpcb', () => {
     await expect(run({ clients: ['4'], scale: 3 })).rejects.toThrow(/--scale 3/);
     await expect(run({ clients: ['many'] })).rejects.toThrow(/--clients/);
     await expect(run({ buffers: 'many' })).rejects.toThrow(/--buffers/);
+    await expect(run({ peers: ['none', 'sqlite'] })).rejects.toThrow(/none stands alone/);
   });
 });
 
@@ -72,6 +73,19 @@ describe('our side', () => {
       const sums = (await subject.sums()) as TpcbSums;
       expect(sums.transactions).toBe(200);
       expect(new Set([sums.accounts, sums.tellers, sums.branches, sums.history]).size).toBe(1);
+    } finally {
+      await subject.close();
+    }
+  });
+
+  it('is not believed when it gives a wrong balance', async () => {
+    const subject = await openOurs({ ...OURS, synchronous: false }, 8192);
+    try {
+      const lying = {
+        ...subject,
+        attempt: async (...args: Parameters<typeof subject.attempt>) => (await subject.attempt(...args)) + 1,
+      };
+      await expect(new TpcbDriver(lying, 1, SIZE, 3).run(1)).rejects.toThrow(WrongAnswerError);
     } finally {
       await subject.close();
     }
