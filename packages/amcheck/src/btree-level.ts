@@ -3,6 +3,8 @@
 // bt_check_level_from_leftmost, bt_child_highkey_check, bt_downlink_missing_check, verify_nbtree.c.
 import type { BlockNumber, Progress } from '@blockwright/base';
 import {
+  BTP_HAS_FULLXID,
+  BTP_META,
   BTP_ROOT,
   btFlags,
   btIgnore,
@@ -171,6 +173,11 @@ export class BtreeLevelWalk {
         ? 'is marked as a root, which is'
         : 'is not marked as the root, which it is by the meta page:';
       report.error('page.root_flag', block, 0, `block ${block} ${what} block ${this.root}`);
+    }
+    const strange = btFlags(m, base, size) & (BTP_META | BTP_HAS_FULLXID);
+    if (strange !== 0) {
+      const message = `btpo_flags of a page in use have ${strange}, which only meta and deleted pages have`;
+      report.error('page.flags', block, 0, message);
     }
     const upTo = this.matchDownlink(block);
     if (!page.check(block, upTo, this.above)) return next;

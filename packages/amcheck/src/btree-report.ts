@@ -21,6 +21,12 @@ export class BtreeReport {
     this.sink({ code: `btree.${code}`, severity, message, ...this.whereOf(block), block, ...at });
   }
 
+  /** An error of the index as a whole, of no page of it. */
+  ofIndex(code: string, message: string): void {
+    this.errors++;
+    this.sink({ code: `btree.${code}`, severity: 'error', message, ...this.whereOf(0) });
+  }
+
   error(code: string, block: BlockNumber, offset: OffsetNumber, message: string): void {
     this.say('error', code, block, offset, message);
   }

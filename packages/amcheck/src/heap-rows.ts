@@ -44,6 +44,9 @@ const MAY_BE = 2;
 const DUE = 3;
 const FOUND = 4;
 
+/** Of what is missing, and so on no page. */
+const NO_PAGE: BlockNumber = 0;
+
 /** Findings of one kind an index: after that many they are only counted. */
 const MOST_SAID = 100;
 /** Entries whose bytes are not as expected: what was compressed differently is looked at again. */
@@ -275,12 +278,12 @@ export class HeapRows {
         if (this.states[at] !== DUE) continue;
         const tid = `(${block},${at - this.starts[block] + 1})`;
         const message = `heap tuple ${tid} from table "${tableName}" lacks matching index tuple within index "${indexName}"`;
-        this.say('heap_tuple_lacks_entry', 0, 0, message);
+        this.say('heap_tuple_lacks_entry', NO_PAGE, 0, message);
       }
     }
     if (this.unsaid > 0) {
       const message = `${this.unsaid} more faults between the index and table "${tableName}" were found`;
-      this.options.report.error('entry.more', 0, 0, message);
+      this.options.report.ofIndex('entry.more', message);
     }
   }
 
@@ -324,8 +327,10 @@ export class HeapRows {
   }
 
   private say(code: string, block: BlockNumber, offset: OffsetNumber, message: string): void {
-    if (this.said++ < MOST_SAID) this.options.report.error(code, block, offset, message);
-    else this.unsaid++;
+    const { report } = this.options;
+    if (this.said++ >= MOST_SAID) this.unsaid++;
+    else if (block === NO_PAGE) report.ofIndex(code, message);
+    else report.error(code, block, offset, message);
   }
 }
 

@@ -324,6 +324,8 @@ describe.each(BLOCK_SIZES)('indexes of a server of %i-byte blocks', (size) => {
     expect(broken((one) => (one.m.u16[one.special(second, 12) >>> 1] ^= 1))).toContain('btree.page.leaf_flag');
     expect(broken((one) => (one.m.u16[one.special(second, 12) >>> 1] |= 2))).toContain('btree.page.root_flag');
     expect(broken((one) => (one.m.u16[one.special(second, 12) >>> 1] |= 4))).toContain('btree.link.deleted_page');
+    expect(broken((one) => (one.m.u16[one.special(second, 12) >>> 1] |= 8))).toContain('btree.page.flags');
+    expect(broken((one) => (one.m.u16[one.special(second, 12) >>> 1] |= 256))).toContain('btree.page.flags');
     expect(broken((one) => (one.m.u16[one.special(first, 12) >>> 1] |= 128))).toContain('btree.page.incomplete_split');
     const child = (one: BrokenIndex): number => {
       const [parent] = one.level(1);

@@ -9,12 +9,12 @@ import { TYPE_CASES } from './values.ts';
 const ASC: KeyOrder = { descending: false, nullsFirst: false };
 const DESC: KeyOrder = { descending: true, nullsFirst: true };
 
-export interface Shape extends IndexShape {
+interface Shape extends IndexShape {
   /** `CREATE INDEX name ON table` and then this, of the columns `i` and `v`. */
   readonly sql: string;
 }
 
-export const SHAPES: readonly Shape[] = [
+const SHAPES: readonly Shape[] = [
   { sql: '(v)', columns: [1], keys: [ASC] },
   { sql: '(v DESC)', columns: [1], keys: [DESC] },
   { sql: '(v DESC NULLS LAST)', columns: [1], keys: [{ descending: true, nullsFirst: false }] },
