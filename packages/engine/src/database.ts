@@ -33,7 +33,7 @@ import { type Opened, openSteps } from './open.ts';
 import { type OpenOptions, openSettings } from './open-options.ts';
 import { countRows, fetchRow } from './rows.ts';
 import type { Scan, ScanOptions } from './scan.ts';
-import type { ColumnName, Row, TableDef } from './table.ts';
+import { type ColumnName, nameOfTable, type Row, type TableDef } from './table.ts';
 import {
   type CountOptions,
   type IndexInfo,
@@ -462,7 +462,7 @@ export class Database implements Disposable {
   /** Finds what a definition names, and refuses one that is not the table's own, or that a transaction keeps to itself. */
   private resolve(definition: TableDef): CatalogEntry {
     this.core.check();
-    const entry = this.entry(definition.name);
+    const entry = this.entry(nameOfTable(definition));
     refuseOtherColumns(entry, definition);
     this.core.locks.refuseExcluded(entry);
     return entry;

@@ -22,7 +22,7 @@ import type {
 import type { QueryIndex } from './query-index.ts';
 import { columnIndexes, heapScanOf, type Scan, type ScanHold, type ScanOptions } from './scan.ts';
 import { parseMemorySize } from './sizes.ts';
-import type { ColumnName, Row, TableDef } from './table.ts';
+import { type ColumnName, nameOfTable, type Row, type TableDef } from './table.ts';
 import type { CountOptions, TableInfo } from './table-info.ts';
 import type { Tid } from './transaction-options.ts';
 
@@ -160,7 +160,7 @@ export class PostgresDatabase implements Disposable {
     definition: Table,
     options: ScanOptions<Name> | IndexScanOptions<Table, Name>,
   ): Scan<Table, Name> {
-    const table = this.postgres.table(definition.name);
+    const table = this.postgres.table(nameOfTable(definition));
     for (const column of options.columns ?? []) refuseUnreadable(table, column);
     const fetchToast = this.postgres.toastReader(table);
     const { snapshot } = this.postgres;
@@ -182,7 +182,7 @@ export class PostgresDatabase implements Disposable {
     options: GetOptions<Name> = {},
   ): Pick<Row<Table>, Name> | undefined {
     checkOptions('get', options, ['index', 'columns']);
-    const table = this.postgres.table(definition.name);
+    const table = this.postgres.table(nameOfTable(definition));
     for (const column of options.columns ?? table.unreadable.keys()) refuseUnreadable(table, column);
     const { snapshot } = this.postgres;
     const lookup = this.lookupOf(table, options.index);
@@ -196,7 +196,7 @@ export class PostgresDatabase implements Disposable {
   /** The TID of the row with this key, as {@link get} finds it. */
   find<Table extends TableDef>(definition: Table, key: PrimaryKey<Table>, options: ByKeyOptions = {}): Tid | undefined {
     checkOptions('find', options, ['index']);
-    const lookup = this.lookupOf(this.postgres.table(definition.name), options.index);
+    const lookup = this.lookupOf(this.postgres.table(nameOfTable(definition)), options.index);
     return lookup.find(key, this.postgres.snapshot) ? { block: lookup.block, offset: lookup.offset } : undefined;
   }
 
@@ -205,7 +205,7 @@ export class PostgresDatabase implements Disposable {
    * @throws StorageError 0A000 for a table with a column whose type is not read.
    */
   fetch<Table extends TableDef>(definition: Table, block: BlockNumber, offset: OffsetNumber): Row<Table> | undefined {
-    const table = this.postgres.table(definition.name);
+    const table = this.postgres.table(nameOfTable(definition));
     for (const column of table.unreadable.keys()) refuseUnreadable(table, column);
     const decoder = RowDecoder.for(table.descriptor, undefined, { fetchToast: this.postgres.toastReader(table) });
     const { snapshot } = this.postgres;
@@ -218,7 +218,7 @@ export class PostgresDatabase implements Disposable {
   count(definition: TableDef, options?: CountOptions): HeapCount;
   count(definition: TableDef, options: CountOptions | IndexCountOptions<TableDef> = {}): HeapCount | IndexCount {
     if (options.index !== undefined) {
-      const index = this.indexOf(this.postgres.table(definition.name), options.index);
+      const index = this.indexOf(this.postgres.table(nameOfTable(definition)), options.index);
       return indexCount(index, options, this.postgres.snapshot);
     }
     checkOptions('a count without an index', options, COUNT_OPTIONS);
@@ -327,7 +327,7 @@ export class PostgresDatabase implements Disposable {
   }
 
   private parts(definition: TableDef) {
-    const relation = this.postgres.relation(this.postgres.table(definition.name));
+    const relation = this.postgres.relation(this.postgres.table(nameOfTable(definition)));
     return { relation, pool: relation.pool, vm: relation.vm };
   }
 }

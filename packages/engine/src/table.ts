@@ -162,3 +162,16 @@ function checkName(what: string, name: string): void {
     );
   }
 }
+
+/**
+ * The name of the table that a caller means.
+ * @throws TypeError for what is no declaration of a table.
+ */
+export function nameOfTable(definition: TableDef): string {
+  const given = definition as TableDef | undefined | null;
+  if (typeof given === 'object' && given !== null && typeof given.name === 'string') return given.name;
+  const is = typeof given === 'string' ? `"${String(given)}", a string` : given === null ? 'null' : typeof given;
+  throw new TypeError(
+    `a table is given as table() declares it, or as the database's table(name) gives it, not as ${is}`,
+  );
+}

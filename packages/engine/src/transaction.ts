@@ -29,7 +29,7 @@ import type { Scan, ScanOptions } from './scan.ts';
 import { createTable, dropTable } from './schema.ts';
 import { SchemaChanges } from './schema-changes.ts';
 import { dropIndex, IndexCreation } from './schema-indexes.ts';
-import type { ColumnName, Row, TableDef } from './table.ts';
+import { type ColumnName, nameOfTable, type Row, type TableDef } from './table.ts';
 import {
   type CountOptions,
   type IndexInfo,
@@ -507,7 +507,7 @@ export class DatabaseTransaction implements Disposable {
 
   /** @internal Finds what a definition names, as this transaction sees it, and refuses one that is not the table's own. */
   entryOf(definition: TableDef): CatalogEntry {
-    const entry = this.entryNamed(definition.name);
+    const entry = this.entryNamed(nameOfTable(definition));
     refuseOtherColumns(entry, definition);
     const { core, filesKnown } = this;
     if (filesKnown !== undefined && core.files.isNewer(entry.relfilenode, filesKnown)) throw filesAreNewer(entry.name);

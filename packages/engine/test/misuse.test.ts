@@ -43,7 +43,14 @@ const MISUSE: readonly (readonly [string, () => unknown, RegExp])[] = [
     /"x".*"deduplicate"/,
   ],
   ['unlogged', () => table('x', { id: int4() }, { unlogged: 'false' as Anything }), /"x": "unlogged"/],
-  ['a table by its name', () => db.createIndexSync('t' as Anything, { columns: ['a'] }), /definition/],
+  ['a table by its name, scanned', () => db.scan('t' as Anything, { columns: ['id'] }), /not as "t", a string/],
+  ['a table null, counted', () => db.count(null as Anything), /a table is given as .* not as null/],
+  ['no table, looked up', () => db.get(undefined as Anything, 1), /not as undefined/],
+  [
+    'a table by its name',
+    () => db.createIndexSync('t' as Anything, { columns: ['a'] }),
+    /a table is given as .*not as "t", a string/,
+  ],
   ['an index without a name', () => db.dropIndex(undefined as Anything), /named by a string, not undefined/],
   [
     'fromExclusive',

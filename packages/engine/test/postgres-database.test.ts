@@ -49,6 +49,7 @@ describe('options', () => {
     expect(() => PostgresDatabase.open(pgData(8192), { sharedbuffers: 1 } as never)).toThrow(/mean "sharedBuffers"/);
     expect(() => PostgresDatabase.open(pgData(8192), { buffers: 16 } as never)).toThrow(TypeError);
     using database = PostgresDatabase.open(pgData(8192));
+    expect(() => database.scan('churn' as never, { columns: ['id'] as never })).toThrow(/not as "churn", a string/);
     const table = database.table('words');
     expect(() => database.count(table, { maps: false } as never)).toThrow(/did you mean "map"/);
     expect(() => database.scan(table, { columns: ['n'], unknwon: 'skip' } as never)).toThrow(/did you mean "unknown"/);
