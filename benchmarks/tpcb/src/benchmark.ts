@@ -209,7 +209,7 @@ class Mode {
     const start = performance.now();
     const warmMs = Math.min(MOST_WARM_MS, seconds * 10_000);
     let committed = 0;
-    let each = 0;
+    let each: number;
     do {
       const began = performance.now();
       await this.driver.run(TRIAL_TRANSACTIONS);
