@@ -13,7 +13,10 @@ const RUNS = [
   { name: 'geometry', args: ['geometry'] },
   { name: 'compactify', args: ['compactify'] },
   { name: 'recovery', args: ['recovery', '--rows=100000', '--updates=100000', '--peers=postgres'] },
-  { name: 'recovery-transactions', args: ['recovery', '--workload=tpcb,narrow', '--rows=100000', '--updates=40000', '--block-sizes=1kB,8kB,32kB'] },
+  {
+    name: 'recovery-transactions',
+    args: ['recovery', '--workload=tpcb,narrow', '--rows=100000', '--updates=40000', '--block-sizes=1kB,8kB,32kB'],
+  },
   { name: 'narrow', args: ['narrow'] },
   { name: 'commit', args: ['commit'] },
   { name: 'index', args: ['index', '--rows=100000'] },
