@@ -92,7 +92,8 @@ function verify(expected: Expected): string[] {
 function orphans(): string[] {
   const database = Database.open(data, { readOnly: true });
   try {
-    const known = new Set(database.tables().map(({ path }) => path.split('/').at(-1)));
+    const paths = database.tables().flatMap(({ path, indexes }) => [path, ...indexes.map((index) => index.path)]);
+    const known = new Set(paths.map((path) => path.split('/').at(-1)));
     const files = readdirSync(join(data, 'base/5')).filter((name) => !known.has(name.split(/[_.]/)[0]));
     return files.map((name) => `base/5/${name} belongs to no table`);
   } finally {
