@@ -14,6 +14,7 @@ import {
   defineBenchmark,
   type Measured,
   measureRounds,
+  perUnit,
 } from '@blockwright/benchmark';
 import { BLOCK_SIZES, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
 import { openSqliteCommits, sqliteIsInstalled } from '@blockwright/peers';
@@ -106,10 +107,6 @@ async function measure(
 function peerOf(mode: Mode, modes: readonly Mode[], measured: readonly Measured[]): Measured | undefined {
   const at = modes.findIndex((other) => other.isPeer && other.synchronous === mode.synchronous);
   return at < 0 ? undefined : measured[at];
-}
-
-function perUnit({ samplesNs, units }: Measured): number[] {
-  return samplesNs.map((ns) => ns / units);
 }
 
 function cell(mode: Mode, measured: Measured, peer: Measured | undefined): Cell {

@@ -15,6 +15,7 @@ import {
   expectAnswer,
   type Measured,
   measureRounds,
+  perUnit,
 } from '@blockwright/benchmark';
 import { parseMemorySize } from '@blockwright/engine';
 import { BLOCK_SIZES, formatBlockSize, parseBlockSize } from '@blockwright/geometry';
@@ -119,7 +120,7 @@ interface Done {
 }
 
 /** What is compared runs in the same rounds: the same work on the same keys, by every engine. */
-async function measure(
+export async function measure(
   subjects: readonly IndexSubject[],
   { rounds, seed, missing }: { readonly rounds: number; readonly seed: number; readonly missing: readonly string[] },
   { signal, progress, log }: BenchmarkContext,
@@ -185,10 +186,6 @@ function quickest(done: readonly Done[]): Done | undefined {
   return [...done].sort((a, b) => median(a) - median(b))[0];
 }
 
-function perUnit({ measured }: Done): number[] {
-  return measured.samplesNs.map((ns) => ns / measured.units);
-}
-
 function cell(done: Done, all: readonly Done[]): Cell {
   const { subject, work, measured, size } = done;
   const plain = cellOf(measured, {
@@ -200,7 +197,7 @@ function cell(done: Done, all: readonly Done[]): Cell {
   } as Parameters<typeof cellOf>[1]);
   const times = (peer: Peer): number | null => {
     const theirs = subject.isPeer ? undefined : quickest(peersOf(peer, done, all));
-    return theirs === undefined ? null : compareRounds(perUnit(theirs), perUnit(done)).ratio;
+    return theirs === undefined ? null : compareRounds(perUnit(theirs.measured), perUnit(done.measured)).ratio;
   };
   return {
     ...plain,
@@ -234,7 +231,7 @@ function aimsOf(done: Done, all: readonly Done[]): Aim[] {
     if (theirs.length === 0) aims.push(aimAtLeast(name, 1, null));
     for (const other of theirs) {
       const how = other.work.form === undefined ? '' : `, ${other.work.form}`;
-      aims.push(aimAtLeast(`${name}${how}`, 1, compareRounds(perUnit(other), perUnit(done))));
+      aims.push(aimAtLeast(`${name}${how}`, 1, compareRounds(perUnit(other.measured), perUnit(done.measured))));
     }
   }
   if (size === undefined) return aims;

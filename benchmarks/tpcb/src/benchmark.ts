@@ -14,6 +14,7 @@ import {
   defineBenchmark,
   type Measured,
   measureRounds,
+  perUnit,
   type Variant,
   WrongAnswerError,
 } from '@blockwright/benchmark';
@@ -311,16 +312,12 @@ function peerOf(
   return at < 0 ? undefined : measured[at];
 }
 
-function perTransaction({ samplesNs, units }: Measured): number[] {
-  return samplesNs.map((ns) => ns / units);
-}
-
 function cell(mode: Mode, own: Measured, modes: readonly Mode[], measured: readonly Measured[]): Cell {
   const { subject, clients, commits, retries } = mode;
   const plain = cellOf(own, { blockSize: subject.blockSize, engine: subject.engine, variant: commits });
   const times = (peer: Peer): number | null => {
     const theirs = subject.isPeer ? undefined : peerOf(peer, mode, modes, measured);
-    return theirs === undefined ? null : compareRounds(perTransaction(theirs), perTransaction(own)).ratio;
+    return theirs === undefined ? null : compareRounds(perUnit(theirs), perUnit(own)).ratio;
   };
   return {
     ...plain,
@@ -342,10 +339,6 @@ function aimsOf(mode: Mode, modes: readonly Mode[], measured: readonly Measured[
   return (['PostgreSQL', 'SQLite'] as const).map((peer) => {
     const theirs = peerOf(peer, mode, modes, measured);
     const name = `${size}, ${commits}, ${clients} ${clients === 1 ? 'client' : 'clients'}: transactions a second over ${peer}'s`;
-    return aimAtLeast(
-      name,
-      1,
-      theirs === undefined ? null : compareRounds(perTransaction(theirs), perTransaction(own)),
-    );
+    return aimAtLeast(name, 1, theirs === undefined ? null : compareRounds(perUnit(theirs), perUnit(own)));
   });
 }

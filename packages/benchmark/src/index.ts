@@ -35,6 +35,7 @@ export {
   LEAST_ROUNDS,
   type Measured,
   measureRounds,
+  perUnit,
   type RoundOptions,
   seededRandom,
   shuffle,

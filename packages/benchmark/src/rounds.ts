@@ -95,6 +95,11 @@ export async function measureRounds(variants: readonly Variant[], options: Round
   }));
 }
 
+/** Nanoseconds of one thing handled, by round: what two variants that handle different numbers of them are compared by. */
+export function perUnit({ samplesNs, units }: Measured): number[] {
+  return samplesNs.map((ns) => ns / units);
+}
+
 /** A cell of the report from a variant's samples; the columns override and add. */
 export function cellOf(
   measured: Measured,
